@@ -1,0 +1,195 @@
+//! Log entries: the exact bytes that stand in the Merkle log for something that was recorded.
+//!
+//! An entry is one flat canonical JSON object with **every** field of what it records; absent fields are
+//! `null`, never left out. Two fields are represented instead of repeated, so that a text can be erased
+//! later with every proof intact: `content_hash` stands for the content, `metadata_commitment` (salted, so
+//! that short metadata cannot be guessed from it) for the metadata. `v` fixes the meaning of an entry for
+//! ever: a change of meaning is a new number.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::canonical::ObjectWriter;
+use crate::hash::Sha;
+
+/// The version of the entry format that is written today.
+pub const VERSION: u64 = 1;
+
+/// The `kind` of the first entry of a log.
+pub const GENESIS: &str = "genesis";
+/// The `kind` of an entry that records a thought.
+pub const THOUGHT: &str = "thought";
+
+/// Random bytes that keep a [`metadata_commitment`] from being guessed; they are stored beside the metadata.
+pub type Salt = [u8; 32];
+
+/// `HMAC-SHA-256(salt, canonical metadata)`.
+pub fn metadata_commitment(salt: &Salt, canonical_metadata: &[u8]) -> Sha {
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(salt).expect("HMAC takes a key of any length");
+    mac.update(canonical_metadata);
+    Sha(mac.finalize().into_bytes().into())
+}
+
+/// The first entry: which log this is.
+pub struct Genesis<'a> {
+    /// The name of the log, unique to it.
+    pub origin: &'a str,
+    /// When it was begun.
+    pub timestamp: &'a str,
+}
+
+impl Genesis<'_> {
+    /// Appends the entry's bytes to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        object
+            .text("kind", GENESIS)
+            .text("origin", self.origin)
+            .number("seq", 0)
+            .text("timestamp", self.timestamp)
+            .number("v", VERSION);
+        object.end();
+    }
+}
+
+/// An entry that records a thought, borrowed from wherever its fields live.
+#[derive(Debug, Clone, Copy)]
+pub struct ThoughtEntry<'a> {
+    /// The action it led to.
+    pub action_id: Option<&'a str>,
+    /// Who thought it.
+    pub agent_id: &'a str,
+    /// The brief it was based on.
+    pub brief_id: Option<&'a str>,
+    /// The link of the session tree.
+    pub chain_hash: Sha,
+    /// Stands for the content.
+    pub content_hash: Sha,
+    /// Bytes of content.
+    pub content_length: u64,
+    /// The plan snapshot it was based on.
+    pub context_id: Option<u64>,
+    /// The link of the task chain.
+    pub hash: Sha,
+    /// The thought's id.
+    pub id: &'a str,
+    /// The caller's key, if it gave one.
+    pub idempotency_key: Option<&'a str>,
+    /// Stands for the metadata.
+    pub metadata_commitment: Option<Sha>,
+    /// The thought it follows from.
+    pub parent_id: Option<&'a str>,
+    /// Position in the task chain, from 0.
+    pub position: u64,
+    /// The `hash` before it in the task chain.
+    pub prev_hash: Sha,
+    /// Position in the log.
+    pub seq: u64,
+    /// The session it belongs to.
+    pub session_id: &'a str,
+    /// Position in the session, from 0.
+    pub step_index: u64,
+    /// The task it belongs to.
+    pub task_id: &'a str,
+    /// When it was recorded, as text.
+    pub timestamp: &'a str,
+    /// The word for its type.
+    pub kind: &'a str,
+}
+
+impl ThoughtEntry<'_> {
+    /// Appends the entry's bytes to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        object
+            .text_or_null("action_id", self.action_id)
+            .text("agent_id", self.agent_id)
+            .text_or_null("brief_id", self.brief_id)
+            .sha("chain_hash", &self.chain_hash)
+            .sha("content_hash", &self.content_hash)
+            .number("content_length", self.content_length)
+            .number_or_null("context_id", self.context_id)
+            .sha("hash", &self.hash)
+            .text("id", self.id)
+            .text_or_null("idempotency_key", self.idempotency_key)
+            .text("kind", THOUGHT)
+            .sha_or_null("metadata_commitment", self.metadata_commitment.as_ref())
+            .text_or_null("parent_id", self.parent_id)
+            .number("position", self.position)
+            .sha("prev_hash", &self.prev_hash)
+            .number("seq", self.seq)
+            .text("session_id", self.session_id)
+            .number("step_index", self.step_index)
+            .text("task_id", self.task_id)
+            .text("timestamp", self.timestamp)
+            .text("type", self.kind)
+            .number("v", VERSION);
+        object.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::canonical;
+
+    fn entry() -> ThoughtEntry<'static> {
+        ThoughtEntry {
+            action_id: Some("commit \"1\""),
+            agent_id: "a1",
+            brief_id: None,
+            chain_hash: Sha::of(b"chain"),
+            content_hash: Sha::of(b"content"),
+            content_length: 7,
+            context_id: Some(12),
+            hash: Sha::of(b"hash"),
+            id: "r1",
+            idempotency_key: None,
+            metadata_commitment: Some(metadata_commitment(&[7; 32], b"{}")),
+            parent_id: Some("r0"),
+            position: 3,
+            prev_hash: Sha::ZERO,
+            seq: 9,
+            session_id: "s1",
+            step_index: 4,
+            task_id: "t1",
+            timestamp: "2026-04-17T00:00:00Z",
+            kind: "plan",
+        }
+    }
+
+    #[test]
+    fn an_entry_is_canonical_json() {
+        let mut bytes = Vec::new();
+        entry().write(&mut bytes);
+        let value: Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(canonical::to_bytes(&value).unwrap(), bytes);
+        assert_eq!(value["action_id"], json!("commit \"1\""));
+        assert_eq!(value["brief_id"], Value::Null);
+        assert_eq!(value["v"], json!(1));
+    }
+
+    /// The format is a promise: this digest, computed with Python's `json` and `hashlib`, never changes while
+    /// `v` is 1.
+    #[test]
+    fn the_bytes_of_version_1_are_frozen() {
+        let mut bytes = Vec::new();
+        entry().write(&mut bytes);
+        Genesis { origin: "cairn/test", timestamp: "2026-04-17T00:00:00Z" }.write(&mut bytes);
+        assert_eq!(
+            Sha::of(&bytes).to_string(),
+            "ac9e7140ea663a5f948fc7c844ede7eca2d73af7fbd35ea9f4bcedd5ab5e6532"
+        );
+    }
+
+    /// The expected value comes from Python's `hmac` module.
+    #[test]
+    fn the_commitment_is_hmac_sha_256() {
+        assert_eq!(
+            metadata_commitment(&[7; 32], b"{}").to_string(),
+            "7204813b88da3469d9b37525eab7411cea611dd13401dd13e609fb07d86ac348"
+        );
+    }
+}

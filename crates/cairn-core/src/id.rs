@@ -1,0 +1,127 @@
+//! Ids and labels. Each is its own type, so that a task cannot be handed over where a session is meant.
+//!
+//! All of them are texts of 1 to 200 characters without control characters: Cairn mints ids as UUIDs
+//! (version 7), but a caller that brings its own ids, or replays old ones, keeps them to the letter.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The most characters an id or a label may have.
+pub const MAX_LABEL_CHARS: usize = 200;
+
+/// Why a text cannot be an id or a label.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LabelError {
+    /// Nothing in it.
+    #[error("must not be empty")]
+    Empty,
+    /// More than [`MAX_LABEL_CHARS`].
+    #[error("must have at most {MAX_LABEL_CHARS} characters, found {0}")]
+    TooLong(usize),
+    /// A character that cannot be shown on one line.
+    #[error(
+        "must not contain control characters, found U+{0:04X} (a NUL may stand for an unpaired surrogate)"
+    )]
+    Control(u32),
+}
+
+fn check(text: &str) -> Result<(), LabelError> {
+    if text.is_empty() {
+        return Err(LabelError::Empty);
+    }
+    if text.len() > MAX_LABEL_CHARS {
+        let chars = text.chars().count();
+        if chars > MAX_LABEL_CHARS {
+            return Err(LabelError::TooLong(chars));
+        }
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(LabelError::Control(c.into())),
+        None => Ok(()),
+    }
+}
+
+macro_rules! label_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// Checks `text` and takes it as it is.
+            pub fn new(text: impl Into<String>) -> Result<Self, LabelError> {
+                let text = text.into();
+                check(&text)?;
+                Ok(Self(text))
+            }
+
+            /// The text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = LabelError;
+
+            fn try_from(text: String) -> Result<Self, LabelError> {
+                Self::new(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    };
+}
+
+label_type!(
+    /// The id of one thought.
+    ThoughtId
+);
+label_type!(
+    /// The label of a task: all its thoughts form one chain.
+    TaskId
+);
+label_type!(
+    /// The label of a session: all its thoughts form one tree.
+    SessionId
+);
+label_type!(
+    /// Who thought it.
+    AgentId
+);
+label_type!(
+    /// The tool call, commit or deployment that a thought led to.
+    ActionId
+);
+label_type!(
+    /// The id of a stored brief.
+    BriefId
+);
+label_type!(
+    /// What makes a repeated call recognisable.
+    IdempotencyKey
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_hundred_characters_fit_whatever_their_bytes() {
+        assert!(TaskId::new("字".repeat(200)).is_ok());
+        assert_eq!(TaskId::new("字".repeat(201)), Err(LabelError::TooLong(201)));
+    }
+
+    #[test]
+    fn empty_and_control_characters_are_refused() {
+        assert_eq!(SessionId::new(""), Err(LabelError::Empty));
+        assert_eq!(SessionId::new("a\0b"), Err(LabelError::Control(0)));
+        assert_eq!(SessionId::new("a\u{1b}[2J"), Err(LabelError::Control(0x1b)));
+    }
+}

@@ -1,0 +1,22 @@
+//! The model behind Cairn, and its mathematics.
+//!
+//! Nothing here reads a file, a clock, the environment or a random number: time and ids are arguments, so
+//! every hash can be reproduced.
+//!
+//! - [`thought`]: one immutable record, its draft, and the hashes that link it to its task and its parent.
+//! - [`entry`]: the exact bytes of a log entry, which cover every field of what it records.
+//! - [`tree`]: the session tree and the path from a root to a thought.
+//! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
+//! - [`canonical`]: the JSON bytes that every hash is taken over.
+
+pub mod canonical;
+pub mod entry;
+pub mod hash;
+pub mod id;
+pub mod log;
+pub mod preview;
+pub mod thought;
+pub mod time;
+pub mod tree;
+
+pub use hash::Sha;

@@ -1,0 +1,531 @@
+//! Thoughts: what an agent planned, found, decided or learned, and the hashes that link them.
+//!
+//! Each thought hangs in two structures at once. The *task chain* is linear: `hash` covers `prev_hash`, the
+//! hash of the thought recorded before it for the same task; it proves order. The *session tree* branches:
+//! `chain_hash` covers the parent's `chain_hash`; it shows reasons. Neither covers every field (the author,
+//! for one): the log entry does, see [`crate::entry`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::canonical::{self, ObjectWriter};
+use crate::hash::Sha;
+use crate::id::{ActionId, AgentId, BriefId, IdempotencyKey, LabelError, SessionId, TaskId, ThoughtId};
+use crate::time::Timestamp;
+
+/// The four kinds of thought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThoughtType {
+    /// What is about to be done, before it is done.
+    Plan,
+    /// Facts found and options weighed on the way.
+    Analysis,
+    /// A choice, with its reason.
+    Decision,
+    /// What came of it: outcomes, lessons, corrections.
+    Reflection,
+}
+
+impl ThoughtType {
+    /// All four, in the order in which work usually goes.
+    pub const ALL: [ThoughtType; 4] =
+        [ThoughtType::Plan, ThoughtType::Analysis, ThoughtType::Decision, ThoughtType::Reflection];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThoughtType::Plan => "plan",
+            ThoughtType::Analysis => "analysis",
+            ThoughtType::Decision => "decision",
+            ThoughtType::Reflection => "reflection",
+        }
+    }
+}
+
+impl fmt::Display for ThoughtType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that is none of the four.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of plan, analysis, decision, reflection; found `{0}`")]
+pub struct UnknownType(pub String);
+
+impl FromStr for ThoughtType {
+    type Err = UnknownType;
+
+    fn from_str(text: &str) -> Result<ThoughtType, UnknownType> {
+        ThoughtType::ALL
+            .into_iter()
+            .find(|t| t.as_str() == text)
+            .ok_or_else(|| UnknownType(crate::preview::preview(text, 40).into_owned()))
+    }
+}
+
+/// One immutable record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Thought {
+    /// Unique in the whole log.
+    pub id: ThoughtId,
+    /// Which of the four kinds.
+    #[serde(rename = "type")]
+    pub kind: ThoughtType,
+    /// The chain it belongs to.
+    pub task_id: TaskId,
+    /// The tree it belongs to.
+    pub session_id: SessionId,
+    /// Who thought it.
+    pub agent_id: AgentId,
+    /// The text.
+    pub content: String,
+    /// The thought it follows from, or none for a root.
+    pub parent_id: Option<ThoughtId>,
+    /// The action it led to.
+    pub action_id: Option<ActionId>,
+    /// The plan snapshot it was based on.
+    pub context_id: Option<u64>,
+    /// The brief it was based on.
+    pub brief_id: Option<BriefId>,
+    /// Whatever else the caller wanted to keep.
+    pub metadata: Option<Map<String, Value>>,
+    /// Position in the session, from 0.
+    pub step_index: u64,
+    /// When it was recorded, by the recorder's clock.
+    pub timestamp: Timestamp,
+    /// The `hash` of the thought before it in its task, or zeros.
+    pub prev_hash: Sha,
+    /// The link of the task chain.
+    pub hash: Sha,
+    /// SHA-256 of the content.
+    pub content_hash: Sha,
+    /// The link of the session tree.
+    pub chain_hash: Sha,
+    /// Position in the log.
+    pub seq: u64,
+}
+
+/// `SHA256(canonical({content, id, prev_hash, task_id, timestamp, type}))`, the link of a task chain.
+///
+/// `buffer` is scratch space: one buffer serves a million calls.
+pub fn task_hash(link: &TaskLink<'_>, buffer: &mut Vec<u8>) -> Sha {
+    buffer.clear();
+    let mut object = ObjectWriter::new(buffer);
+    object
+        .text("content", link.content)
+        .text("id", link.id)
+        .sha("prev_hash", &link.prev_hash)
+        .text("task_id", link.task_id)
+        .text("timestamp", link.timestamp)
+        .text("type", link.kind);
+    object.end();
+    Sha::of(buffer)
+}
+
+/// What [`task_hash`] covers.
+pub struct TaskLink<'a> {
+    /// The text of the thought.
+    pub content: &'a str,
+    /// Its id.
+    pub id: &'a str,
+    /// The `hash` before it.
+    pub prev_hash: Sha,
+    /// Its task.
+    pub task_id: &'a str,
+    /// Its timestamp, as text.
+    pub timestamp: &'a str,
+    /// The word for its type.
+    pub kind: &'a str,
+}
+
+/// `SHA256(hex(content_hash) ++ hex(parent's chain_hash or zeros))`, the link of a session tree.
+pub fn chain_hash(content_hash: &Sha, parent: Option<&Sha>) -> Sha {
+    Sha::of_parts(&[content_hash.hex().as_bytes(), parent.unwrap_or(&Sha::ZERO).hex().as_bytes()])
+}
+
+/// One thing wrong with what a caller sent, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Issue {
+    /// The argument, or the path inside it (`metadata.tool_calls[2]`).
+    pub path: String,
+    /// What was wrong and what was expected.
+    pub message: String,
+}
+
+impl Issue {
+    /// Names a problem at a path.
+    pub fn new(path: impl Into<String>, message: impl fmt::Display) -> Issue {
+        Issue { path: path.into(), message: message.to_string() }
+    }
+}
+
+/// Sizes beyond which a thought is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of content.
+    pub content: usize,
+    /// Bytes of metadata in canonical form.
+    pub metadata: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { content: 1 << 20, metadata: 64 << 10 }
+    }
+}
+
+/// A thought that a caller wants recorded, not yet checked.
+///
+/// ```
+/// use cairn_core::thought::{NewThought, ThoughtType};
+///
+/// let thought = NewThought::new(ThoughtType::Decision, "Use SQLite: one file, no server")
+///     .session("storage")
+///     .agent("claude")
+///     .action("commit-4f2a");
+/// assert!(thought.check(&Default::default()).is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewThought {
+    /// See [`Thought::kind`].
+    pub kind: ThoughtType,
+    /// See [`Thought::content`].
+    pub content: String,
+    /// The task; the session's label if none is given.
+    pub task_id: Option<String>,
+    /// The session; the task's label if none is given.
+    pub session_id: Option<String>,
+    /// The author; `metadata.agent_id` if none is given.
+    pub agent_id: Option<String>,
+    /// See [`Thought::parent_id`].
+    pub parent_id: Option<String>,
+    /// See [`Thought::action_id`].
+    pub action_id: Option<String>,
+    /// See [`Thought::context_id`].
+    pub context_id: Option<u64>,
+    /// See [`Thought::brief_id`].
+    pub brief_id: Option<String>,
+    /// See [`Thought::metadata`].
+    pub metadata: Option<Map<String, Value>>,
+    /// The same key with the same arguments returns the first record again.
+    pub idempotency_key: Option<String>,
+}
+
+impl NewThought {
+    /// Starts a draft; at least a task or a session, and an author, must follow.
+    pub fn new(kind: ThoughtType, content: impl Into<String>) -> NewThought {
+        NewThought {
+            kind,
+            content: content.into(),
+            task_id: None,
+            session_id: None,
+            agent_id: None,
+            parent_id: None,
+            action_id: None,
+            context_id: None,
+            brief_id: None,
+            metadata: None,
+            idempotency_key: None,
+        }
+    }
+
+    /// Sets the task.
+    pub fn task(mut self, id: impl Into<String>) -> NewThought {
+        self.task_id = Some(id.into());
+        self
+    }
+
+    /// Sets the session.
+    pub fn session(mut self, id: impl Into<String>) -> NewThought {
+        self.session_id = Some(id.into());
+        self
+    }
+
+    /// Sets the author.
+    pub fn agent(mut self, id: impl Into<String>) -> NewThought {
+        self.agent_id = Some(id.into());
+        self
+    }
+
+    /// Sets the parent.
+    pub fn parent(mut self, id: impl fmt::Display) -> NewThought {
+        self.parent_id = Some(id.to_string());
+        self
+    }
+
+    /// Sets the action it led to.
+    pub fn action(mut self, id: impl Into<String>) -> NewThought {
+        self.action_id = Some(id.into());
+        self
+    }
+
+    /// Sets the metadata.
+    pub fn metadata(mut self, metadata: Map<String, Value>) -> NewThought {
+        self.metadata = Some(metadata);
+        self
+    }
+
+    /// Sets the idempotency key.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> NewThought {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Checks everything that can be checked without the database, and reports every problem at once.
+    pub fn check(self, limits: &Limits) -> Result<CheckedThought, Refusal> {
+        let mut issues = Vec::new();
+        let (task, session) = match (self.task_id, self.session_id) {
+            (None, None) => {
+                issues.push(Issue::new("task_id", "one of task_id and session_id must be given"));
+                (None, None)
+            }
+            (Some(task), None) => (Some(task.clone()), Some(task)),
+            (None, Some(session)) => (Some(session.clone()), Some(session)),
+            both => both,
+        };
+        let from_metadata = || match self.metadata.as_ref()?.get("agent_id")? {
+            Value::String(agent) => Some(agent.clone()),
+            _ => None,
+        };
+        let agent = self.agent_id.or_else(from_metadata);
+        if agent.is_none() {
+            issues.push(Issue::new("agent_id", "who is thinking? give agent_id or metadata.agent_id"));
+        }
+
+        let task_id = label(&mut issues, "task_id", task, TaskId::new);
+        let session_id = label(&mut issues, "session_id", session, SessionId::new);
+        if task_id.is_none() && session_id.is_none() && issues.len() > 1 {
+            // One label was given for both: say what is wrong with it once.
+            issues.dedup_by(|a, b| a.path == "session_id" && b.path == "task_id" && a.message == b.message);
+        }
+        let agent_id = label(&mut issues, "agent_id", agent, AgentId::new);
+        let parent_id = label(&mut issues, "parent_id", self.parent_id, ThoughtId::new);
+        let action_id = label(&mut issues, "action_id", self.action_id, ActionId::new);
+        let brief_id = label(&mut issues, "brief_id", self.brief_id, BriefId::new);
+        let key = label(&mut issues, "idempotency_key", self.idempotency_key, IdempotencyKey::new);
+        if self.content.as_bytes().contains(&0) {
+            issues.push(Issue::new("content", NUL));
+        }
+        let metadata = self.metadata.and_then(|map| {
+            let value = Value::Object(map);
+            find_nul(&value, &mut "metadata".to_string(), &mut issues);
+            match canonical::to_bytes(&value) {
+                Ok(bytes) => Some(bytes),
+                Err(error) => {
+                    issues.push(Issue::new("metadata", error));
+                    None
+                }
+            }
+        });
+
+        let (Some(task_id), Some(session_id), Some(agent_id), []) =
+            (task_id, session_id, agent_id, &issues[..])
+        else {
+            return Err(Refusal::Invalid(issues));
+        };
+        for (field, actual, limit) in [
+            ("content", self.content.len(), limits.content),
+            ("metadata", metadata.as_ref().map_or(0, Vec::len), limits.metadata),
+        ] {
+            if actual > limit {
+                return Err(Refusal::TooLarge { field, actual, limit });
+            }
+        }
+        Ok(CheckedThought {
+            kind: self.kind,
+            content_hash: Sha::of(self.content.as_bytes()),
+            content: self.content,
+            task_id,
+            session_id,
+            agent_id,
+            parent_id,
+            action_id,
+            context_id: self.context_id,
+            brief_id,
+            metadata: metadata.map(|bytes| String::from_utf8(bytes).expect("canonical JSON is UTF-8")),
+            idempotency_key: key,
+        })
+    }
+}
+
+const NUL: &str = "must not contain a NUL character or an unpaired surrogate";
+
+fn label<T>(
+    issues: &mut Vec<Issue>,
+    path: &str,
+    text: Option<String>,
+    make: impl FnOnce(String) -> Result<T, LabelError>,
+) -> Option<T> {
+    match make(text?) {
+        Ok(label) => Some(label),
+        Err(error) => {
+            issues.push(Issue::new(path, error));
+            None
+        }
+    }
+}
+
+/// Reports every text or key in `value` that holds a NUL.
+fn find_nul(value: &Value, path: &mut String, issues: &mut Vec<Issue>) {
+    let length = path.len();
+    match value {
+        Value::String(text) if text.contains('\0') => issues.push(Issue::new(path.clone(), NUL)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                path.push_str(&format!("[{index}]"));
+                find_nul(item, path, issues);
+                path.truncate(length);
+            }
+        }
+        Value::Object(map) => {
+            for (key, item) in map {
+                if key.contains('\0') {
+                    issues.push(Issue::new(path.clone(), format!("a key {NUL}")));
+                }
+                path.push('.');
+                path.push_str(key);
+                find_nul(item, path, issues);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Why a draft is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// Every problem found.
+    Invalid(Vec<Issue>),
+    /// Well-formed, and too much of it.
+    TooLarge {
+        /// Which argument.
+        field: &'static str,
+        /// Its size in bytes.
+        actual: usize,
+        /// The most it may have.
+        limit: usize,
+    },
+}
+
+/// A draft whose every field is known to be fit to record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedThought {
+    /// See [`Thought::kind`].
+    pub kind: ThoughtType,
+    /// See [`Thought::content`].
+    pub content: String,
+    /// See [`Thought::content_hash`].
+    pub content_hash: Sha,
+    /// See [`Thought::task_id`].
+    pub task_id: TaskId,
+    /// See [`Thought::session_id`].
+    pub session_id: SessionId,
+    /// See [`Thought::agent_id`].
+    pub agent_id: AgentId,
+    /// See [`Thought::parent_id`].
+    pub parent_id: Option<ThoughtId>,
+    /// See [`Thought::action_id`].
+    pub action_id: Option<ActionId>,
+    /// See [`Thought::context_id`].
+    pub context_id: Option<u64>,
+    /// See [`Thought::brief_id`].
+    pub brief_id: Option<BriefId>,
+    /// See [`Thought::metadata`]; canonical JSON.
+    pub metadata: Option<String>,
+    /// See [`NewThought::idempotency_key`].
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn draft() -> NewThought {
+        NewThought::new(ThoughtType::Plan, "hello").task("t1").agent("a1")
+    }
+
+    fn issues(draft: NewThought) -> Vec<(String, String)> {
+        match draft.check(&Limits::default()) {
+            Err(Refusal::Invalid(issues)) => issues.into_iter().map(|i| (i.path, i.message)).collect(),
+            other => panic!("expected issues, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_pinned_hash_of_the_specification() {
+        let link = TaskLink {
+            content: "hello",
+            id: "r1",
+            prev_hash: Sha::ZERO,
+            task_id: "t1",
+            timestamp: "2026-04-17T00:00:00Z",
+            kind: "plan",
+        };
+        assert_eq!(
+            task_hash(&link, &mut Vec::new()).to_string(),
+            "6a2f9597f563d5515cfa69891a51806d0f93bfbe222997d3ba37c365ceee3f1a"
+        );
+    }
+
+    #[test]
+    fn the_chain_hash_is_taken_over_two_hex_texts() {
+        let content = Sha::of(b"root");
+        let root = chain_hash(&content, None);
+        assert_eq!(root, Sha::of(format!("{content}{}", "0".repeat(64)).as_bytes()));
+        assert_eq!(chain_hash(&content, Some(&root)), Sha::of(format!("{content}{root}").as_bytes()));
+    }
+
+    #[test]
+    fn one_label_serves_for_task_and_session() {
+        let checked = draft().check(&Limits::default()).unwrap();
+        assert_eq!((checked.task_id.as_str(), checked.session_id.as_str()), ("t1", "t1"));
+        let checked = NewThought::new(ThoughtType::Plan, "")
+            .session("s1")
+            .agent("a")
+            .check(&Limits::default())
+            .unwrap();
+        assert_eq!((checked.task_id.as_str(), checked.session_id.as_str()), ("s1", "s1"));
+    }
+
+    #[test]
+    fn the_author_may_stand_in_the_metadata() {
+        let map = json!({"agent_id": "from-metadata"}).as_object().unwrap().clone();
+        let draft = NewThought::new(ThoughtType::Plan, "x").task("t").metadata(map);
+        assert_eq!(draft.clone().check(&Limits::default()).unwrap().agent_id.as_str(), "from-metadata");
+        assert_eq!(draft.agent("given").check(&Limits::default()).unwrap().agent_id.as_str(), "given");
+    }
+
+    #[test]
+    fn every_problem_is_reported_at_its_path() {
+        let map = json!({"a": [{"b": "x\0"}], "n": 9007199254740993u64}).as_object().unwrap().clone();
+        let found = issues(NewThought::new(ThoughtType::Plan, "a\0").agent("").parent("").metadata(map));
+        let paths: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, ["task_id", "agent_id", "parent_id", "content", "metadata.a[0].b", "metadata"]);
+    }
+
+    #[test]
+    fn a_bad_label_given_once_is_reported_once() {
+        assert_eq!(issues(NewThought::new(ThoughtType::Plan, "x").task("").agent("a")).len(), 1);
+    }
+
+    #[test]
+    fn content_and_metadata_have_limits() {
+        let limits = Limits { content: 5, metadata: 10 };
+        assert!(draft().check(&limits).is_ok());
+        let long = NewThought { content: "hello!".into(), ..draft() };
+        assert_eq!(long.check(&limits), Err(Refusal::TooLarge { field: "content", actual: 6, limit: 5 }));
+        let map = json!({"a": "bcdef"}).as_object().unwrap().clone();
+        assert_eq!(
+            draft().metadata(map).check(&limits),
+            Err(Refusal::TooLarge { field: "metadata", actual: 13, limit: 10 })
+        );
+    }
+}
