@@ -1,0 +1,60 @@
+//! Copies of a whole database.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::store::{Store, StoreError};
+use crate::verify::Progress;
+
+/// Copies to a name of its own first, makes that durable, and only then gives it the name asked for.
+pub fn backup(store: &dyn Store, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    let Some(name) = to.file_name() else {
+        return Err(Error::invalid("to", "must name a file"));
+    };
+    if to.exists() {
+        return Err(taken());
+    }
+    let mut part = name.to_os_string();
+    part.push(format!(".part-{}", std::process::id()));
+    let part = to.with_file_name(part);
+    let copied = copy(store, &part, to, progress);
+    if copied.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    copied
+}
+
+fn copy(store: &dyn Store, part: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    match fs::File::create_new(part) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(Error::invalid("to", "the folder does not exist"));
+        }
+        Err(error) => return Err(io_error(error)),
+    }
+    store.backup(part, progress)?;
+    fs::File::open(part).and_then(|file| file.sync_all()).map_err(io_error)?;
+    // Unlike renaming, linking fails if the name has been taken meanwhile. Not every file system can link.
+    match fs::hard_link(part, to) {
+        Ok(()) => fs::remove_file(part).map_err(io_error)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(taken()),
+        Err(_) => fs::rename(part, to).map_err(io_error)?,
+    }
+    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error)?;
+    }
+    Ok(())
+}
+
+fn taken() -> Error {
+    Error::invalid("to", "there is a file of that name already; a backup never replaces one")
+}
+
+fn io_error(error: std::io::Error) -> Error {
+    match error.kind() {
+        ErrorKind::StorageFull => StoreError::DiskFull.into(),
+        kind => StoreError::Other(format!("the copy could not be written ({kind})")).into(),
+    }
+}

@@ -1,0 +1,139 @@
+//! What can go wrong, each with the stable code that clients see.
+
+use std::path::PathBuf;
+
+use cairn_core::thought::{Issue, Refusal};
+
+use crate::store::StoreError;
+
+/// The result of a call on [`crate::Cairn`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call was refused or failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// What the caller sent is wrong; every problem is named.
+    #[error("{}", join(.0))]
+    Invalid(Vec<Issue>),
+    /// There is no such thing.
+    #[error("no {what} `{id}`")]
+    NotFound {
+        /// What kind of thing was asked for.
+        what: &'static str,
+        /// By which name.
+        id: String,
+    },
+    /// It contradicts something already recorded.
+    #[error("{0}")]
+    Conflict(String),
+    /// Well-formed, and too much of it.
+    #[error("{field} has {actual} bytes; the limit is {limit}")]
+    TooLarge {
+        /// Which argument.
+        field: &'static str,
+        /// Its size in bytes.
+        actual: usize,
+        /// The most it may have.
+        limit: usize,
+    },
+    /// Other processes kept the database busy for too long; nothing was written.
+    #[error("the database was busy for {seconds} s; nothing was written. Try again")]
+    Busy {
+        /// How long the call waited.
+        seconds: u64,
+    },
+    /// The database could not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Error {
+    /// One problem at one path.
+    pub fn invalid(path: impl Into<String>, message: impl std::fmt::Display) -> Error {
+        Error::Invalid(vec![Issue::new(path, message)])
+    }
+
+    /// The code that clients can rely on.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Invalid(_) => "INVALID_PARAMS",
+            Error::NotFound { .. } => "NOT_FOUND",
+            Error::Conflict(_) => "CONFLICT",
+            Error::TooLarge { .. } => "TOO_LARGE",
+            Error::Busy { .. } => "BUSY",
+            Error::Store(_) => "HANDLER_ERROR",
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Invalid(issues) => Error::Invalid(issues),
+            Refusal::TooLarge { field, actual, limit } => Error::TooLarge { field, actual, limit },
+        }
+    }
+}
+
+fn join(issues: &[Issue]) -> String {
+    let parts: Vec<String> =
+        issues.iter().map(|issue| format!("{}: {}", issue.path, issue.message)).collect();
+    parts.join("; ")
+}
+
+/// Why a database cannot be opened.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum OpenError {
+    /// The folder the file should be in does not exist.
+    #[error("the folder `{}` does not exist", folder.display())]
+    NoFolder {
+        /// The missing folder.
+        folder: PathBuf,
+    },
+    /// There is no file, and it was not asked to be made.
+    #[error("there is no database at `{}`", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is something else.
+    #[error("`{}` is not a Cairn database: {found}", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        found: String,
+    },
+    /// The file was written by a later version of Cairn.
+    #[error("`{}` was written by a newer Cairn: it has schema {found}, this program knows up to {known}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema version.
+        found: i64,
+        /// The newest schema this program knows.
+        known: i64,
+    },
+    /// The file or its folder cannot be written, and must be.
+    #[error("`{}` is read-only", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Other processes kept the file locked for too long.
+    #[error("`{}` was locked by other processes for {seconds} s", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// How long the call waited.
+        seconds: u64,
+    },
+    /// Anything else that the database reported.
+    #[error("cannot open `{}`", path.display())]
+    Store {
+        /// The file.
+        path: PathBuf,
+        /// What it reported.
+        source: StoreError,
+    },
+}

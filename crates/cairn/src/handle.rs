@@ -1,0 +1,339 @@
+//! The handle that everything goes through.
+
+use std::future::Future;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use cairn_core::entry::Salt;
+use cairn_core::id::ThoughtId;
+use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS, preview};
+use cairn_core::thought::{CheckedThought, Issue, Limits, NewThought, Thought};
+use cairn_core::time::Timestamp;
+use cairn_core::tree::Summary;
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, OpenError, Result};
+use crate::options::{Clock, IdSource, Options};
+use crate::read::{ActionThought, Filter, Page};
+use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
+use crate::store::sqlite::{Birth, SqliteStore};
+use crate::store::{ListFilter, SearchScope, Store, StoreError};
+use crate::verify::{self, Progress, Report, Scope};
+use crate::writer::{Recorded, Request, Writer};
+
+/// The most records in one page of a listing.
+const MAX_PAGE_RECORDS: u64 = 10_000;
+/// The most bytes of content and metadata in one page of a listing.
+const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// An open database. Clones share it, and any number of threads may use it at once.
+#[derive(Clone)]
+pub struct Cairn {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn Store>,
+    limits: Limits,
+    clock: Clock,
+    ids: IdSource,
+    /// Started by the first write: a program that only reads has no writer.
+    writer: OnceLock<Result<Writer>>,
+}
+
+/// What a database holds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The name of its log.
+    pub origin: String,
+    /// Version of its schema.
+    pub schema: i64,
+    /// Entries in its log.
+    pub entries: u64,
+    /// Thoughts.
+    pub thoughts: u64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Thoughts that the search index covers; a search covers the rest before it answers.
+    pub indexed: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// When the newest thought was recorded.
+    pub newest: Option<Timestamp>,
+    /// The database engine and its version.
+    pub engine: String,
+}
+
+impl Cairn {
+    /// Opens the database at `path`, and makes it if there is none.
+    pub fn open(path: impl AsRef<Path>) -> std::result::Result<Cairn, OpenError> {
+        Options::new().open(path)
+    }
+
+    pub(crate) fn open_with(options: Options, path: PathBuf) -> std::result::Result<Cairn, OpenError> {
+        let birth = options.create.then(|| Birth {
+            origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
+            timestamp: (options.clock)(),
+        });
+        let store = SqliteStore::open(path, options.durability, birth)?;
+        Ok(Cairn {
+            inner: Arc::new(Inner {
+                store: Arc::new(store),
+                limits: options.limits,
+                clock: options.clock,
+                ids: options.ids,
+                writer: OnceLock::new(),
+            }),
+        })
+    }
+
+    /// Records a thought. When this returns, it is on disk.
+    pub fn record(&self, thought: NewThought) -> Result<Thought> {
+        let (reply, answer) = oneshot::channel();
+        self.submit(thought, reply)?;
+        finish(answer.blocking_recv().unwrap_or(Err(StoreError::Stopped.into())))
+    }
+
+    /// Records a thought without blocking the thread; works on any async runtime.
+    ///
+    /// The thought is queued at once, in the order of the calls, whether or not the future is awaited.
+    pub fn record_async(
+        &self,
+        thought: NewThought,
+    ) -> impl Future<Output = Result<Thought>> + Send + 'static {
+        let (reply, answer) = oneshot::channel();
+        let submitted = self.submit(thought, reply);
+        async move {
+            submitted?;
+            finish(answer.await.unwrap_or(Err(StoreError::Stopped.into())))
+        }
+    }
+
+    fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
+        let thought = thought.check(&self.inner.limits)?;
+        let salt = salt_for(&thought)?;
+        self.writer()?.record(Box::new(Request { thought, salt, reply }));
+        Ok(())
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        let start = || {
+            let store = self.inner.store.writer()?;
+            Ok(Writer::start(store, self.inner.clock.clone(), self.inner.ids.clone()))
+        };
+        self.inner.writer.get_or_init(start).as_ref().map_err(Clone::clone)
+    }
+
+    /// Brings the derived tables up to date, so that what is asked of them covers every thought.
+    fn catch_up(&self) -> Result<()> {
+        let newest = self.inner.store.head()?.size.saturating_sub(1);
+        if self.inner.store.derived_through()? < newest { self.writer()?.catch_up() } else { Ok(()) }
+    }
+
+    /// Returns one thought, or none.
+    pub fn get(&self, id: &str) -> Result<Option<Thought>> {
+        Ok(self.inner.store.thought(id)?)
+    }
+
+    /// Returns the id that begins with `prefix`, if there is exactly one.
+    pub fn resolve(&self, prefix: &str) -> Result<ThoughtId> {
+        let not_found = || Error::NotFound { what: "thought", id: prefix.to_string() };
+        if prefix.is_empty() {
+            return Err(not_found());
+        }
+        let mut found = self.inner.store.ids_with_prefix(prefix, 6)?;
+        if let Some(exact) = found.iter().position(|id| id.as_str() == prefix) {
+            return Ok(found.swap_remove(exact));
+        }
+        match found.len() {
+            0 => Err(not_found()),
+            1 => Ok(found.swap_remove(0)),
+            _ => {
+                let more = if found.len() > 5 { ", …" } else { "" };
+                let ids: Vec<String> = found.iter().take(5).map(|id| id.to_string()).collect();
+                let message = format!("`{prefix}` could be any of {}{more}; give more of it", ids.join(", "));
+                Err(Error::Invalid(vec![Issue::new("id", message)]))
+            }
+        }
+    }
+
+    /// Lists thoughts in the order in which they were recorded.
+    ///
+    /// Without a limit everything that matches is returned, up to 10,000 records or 8 MiB; then the page has
+    /// a cursor for the next.
+    pub fn list(&self, filter: &Filter) -> Result<Page> {
+        let after = match &filter.cursor {
+            None => None,
+            Some(cursor) => Some(
+                cursor
+                    .parse::<u64>()
+                    .map_err(|_| Error::invalid("cursor", "must be the next_cursor of an earlier page"))?,
+            ),
+        };
+        if filter.limit == Some(0) {
+            return Err(Error::invalid("limit", "must be at least 1, found 0"));
+        }
+        let limit = filter.limit.unwrap_or(MAX_PAGE_RECORDS).min(MAX_PAGE_RECORDS) as usize;
+        let which = ListFilter {
+            task_id: filter.task_id.as_deref(),
+            session_id: filter.session_id.as_deref(),
+            kind: filter.kind,
+            agent_id: filter.agent_id.as_deref(),
+            after,
+        };
+        let mut records: Vec<Thought> = Vec::new();
+        let mut bytes = 0;
+        let mut more = false;
+        self.inner.store.list(&which, &mut |thought| {
+            if records.len() == limit || (bytes > MAX_PAGE_BYTES && !records.is_empty()) {
+                more = true;
+                return ControlFlow::Break(());
+            }
+            // Hashes, ids and labels come to about 700 bytes in JSON.
+            bytes += thought.content.len() + 700;
+            records.push(thought);
+            ControlFlow::Continue(())
+        })?;
+        let next_cursor = records.last().filter(|_| more).map(|last| last.seq.to_string());
+        Ok(Page { records, next_cursor })
+    }
+
+    /// Returns the thoughts of a session in order; [`cairn_core::tree::nest`] makes a tree of them.
+    ///
+    /// Content is cut to 100 characters unless `include_content` is set.
+    pub fn tree(&self, session_id: &str, include_content: bool) -> Result<Vec<Summary>> {
+        let chars = (!include_content).then_some(TREE_CHARS);
+        let thoughts = self.inner.store.session(session_id, chars)?;
+        Ok(match chars {
+            Some(chars) => thoughts.into_iter().map(|thought| shortened(thought, chars)).collect(),
+            None => thoughts,
+        })
+    }
+
+    /// Returns the path from the root of a session to one of its thoughts.
+    pub fn trail(&self, id: &str, session_id: Option<&str>) -> Result<Vec<Summary>> {
+        let thought = self.get(id)?.ok_or_else(|| Error::NotFound { what: "thought", id: id.to_string() })?;
+        if let Some(session_id) = session_id.filter(|given| *given != thought.session_id.as_str()) {
+            let message =
+                format!("thought `{id}` belongs to session `{}`, not to `{session_id}`", thought.session_id);
+            return Err(Error::invalid("session_id", message));
+        }
+        self.path(id)
+    }
+
+    fn path(&self, id: &str) -> Result<Vec<Summary>> {
+        let path = self.inner.store.path(id, TRAIL_CHARS)?;
+        Ok(path.into_iter().map(|thought| shortened(thought, TRAIL_CHARS)).collect())
+    }
+
+    /// Returns the thoughts that led to an action.
+    pub fn for_action(&self, action_id: &str) -> Result<Vec<ActionThought>> {
+        self.catch_up()?;
+        let found = self.inner.store.for_action(action_id, ACTION_CHARS)?;
+        let shorten = |found: ActionThought| ActionThought {
+            thought: shortened(found.thought, ACTION_CHARS),
+            session_id: found.session_id,
+        };
+        Ok(found.into_iter().map(shorten).collect())
+    }
+
+    /// Returns, for each thought that led to an action, the path from its root to it.
+    pub fn reasoning_trail(&self, action_id: &str) -> Result<Vec<Vec<Summary>>> {
+        self.for_action(action_id)?.iter().map(|found| self.path(found.thought.id.as_str())).collect()
+    }
+
+    /// Searches content and metadata, best match first.
+    pub fn search(&self, query: &SearchQuery) -> Result<SearchResults> {
+        let terms = Terms::parse(&query.query)?;
+        let limit = query.limit.unwrap_or(20);
+        if !(1..=100).contains(&limit) {
+            return Err(Error::invalid("limit", format!("must be between 1 and 100, found {limit}")));
+        }
+        self.catch_up()?;
+        let scope = SearchScope {
+            session_id: query.session_id.as_deref(),
+            task_id: query.task_id.as_deref(),
+            kind: query.kind,
+        };
+        let (results, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
+        Ok(SearchResults { results, ranked_newest: more.then_some(RANKED as u64) })
+    }
+
+    /// Recomputes everything from what is stored, and reports every disagreement.
+    pub fn verify(&self, scope: &Scope) -> Result<Report> {
+        self.verify_with(scope, &|_| {})
+    }
+
+    /// Like [`Cairn::verify`], telling how far it has come.
+    pub fn verify_with(&self, scope: &Scope, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+        verify::verify(&*self.inner.store, scope, progress)
+    }
+
+    /// Copies a consistent state to a new file at `to`, while others go on writing.
+    ///
+    /// The copy is there whole or not at all.
+    pub fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        crate::backup::backup(&*self.inner.store, to, progress)
+    }
+
+    /// Returns counts and sizes.
+    pub fn status(&self) -> Result<Status> {
+        let head = self.inner.store.head()?;
+        let counts = self.inner.store.counts()?;
+        Ok(Status {
+            origin: head.origin,
+            schema: counts.schema,
+            entries: head.size,
+            thoughts: counts.thoughts,
+            tasks: counts.tasks,
+            sessions: counts.sessions,
+            indexed: counts.indexed,
+            bytes: counts.bytes,
+            newest: counts.newest.and_then(|text| Timestamp::parse(text).ok()),
+            engine: counts.engine,
+        })
+    }
+
+    /// Builds everything that is derived from the records anew: the search index and the list of actions.
+    pub fn rebuild(&self) -> Result<()> {
+        self.writer()?.rebuild()
+    }
+
+    /// Waits until everything accepted is on disk. Dropping the last clone does the same.
+    pub fn close(self) {
+        if let Some(Ok(writer)) = self.inner.writer.get() {
+            writer.stop();
+        }
+    }
+}
+
+fn shortened(thought: Summary, chars: usize) -> Summary {
+    match preview(&thought.content, chars) {
+        std::borrow::Cow::Borrowed(_) => thought,
+        std::borrow::Cow::Owned(content) => Summary { content, ..thought },
+    }
+}
+
+/// Metadata is committed to with a salt; without metadata there is nothing to salt.
+fn salt_for(thought: &CheckedThought) -> Result<Option<Salt>> {
+    if thought.metadata.is_none() {
+        return Ok(None);
+    }
+    let mut salt = Salt::default();
+    getrandom::fill(&mut salt)
+        .map_err(|error| StoreError::Other(format!("the system gave no random numbers: {error}")))?;
+    Ok(Some(salt))
+}
+
+fn finish(recorded: Result<Recorded>) -> Result<Thought> {
+    let Recorded { mut thought, metadata } = recorded?;
+    if let Some(text) = metadata {
+        let map = serde_json::from_str(&text).map_err(|error| StoreError::Damaged(error.to_string()))?;
+        thought.metadata = Some(map);
+    }
+    Ok(thought)
+}

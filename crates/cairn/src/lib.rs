@@ -1,0 +1,51 @@
+//! Cairn records why an agent did what it did, and proves that nobody changed the record afterwards.
+//!
+//! One handle, [`Cairn`], over one SQLite file. Every thought is on disk before [`Cairn::record`] returns,
+//! linked by hashes to the thought before it in its task and to its parent in its session, and entered into
+//! one append-only Merkle log.
+//!
+//! ```
+//! use cairn::{Cairn, NewThought, Scope, ThoughtType};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("cairn.db");
+//! let cairn = Cairn::open(path)?;
+//! let plan = cairn.record(
+//!     NewThought::new(ThoughtType::Plan, "Make the import idempotent").session("import").agent("ada"),
+//! )?;
+//! cairn.record(
+//!     NewThought::new(ThoughtType::Decision, "Upsert by natural key: retries are then harmless")
+//!         .session("import")
+//!         .agent("ada")
+//!         .parent(&plan.id)
+//!         .action("commit-4f2a91c"),
+//! )?;
+//!
+//! let why = cairn.reasoning_trail("commit-4f2a91c")?;
+//! assert_eq!(why[0][0].content, "Make the import idempotent");
+//! assert!(cairn.verify(&Scope::All)?.valid());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod backup;
+mod error;
+mod handle;
+mod options;
+mod read;
+mod search;
+mod store;
+mod verify;
+mod writer;
+
+pub use cairn_core as core;
+pub use cairn_core::Sha;
+pub use cairn_core::thought::{Issue, Limits, NewThought, Thought, ThoughtType};
+pub use cairn_core::time::Timestamp;
+pub use cairn_core::tree::Summary;
+pub use error::{Error, OpenError, Result};
+pub use handle::{Cairn, Status};
+pub use options::{Durability, Options};
+pub use read::{ActionThought, Filter, Page};
+pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
+pub use store::StoreError;
+pub use verify::{Finding, Progress, Reason, Report, Scope};

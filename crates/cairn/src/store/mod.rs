@@ -1,0 +1,383 @@
+//! Where records are kept.
+//!
+//! A store keeps rows and hands them back; it computes no hash of a record and decides no policy. The
+//! contract that every store must keep:
+//!
+//! - [`StoreWriter::transaction`] is all or nothing, and durable (by the chosen [`crate::Durability`]) when
+//!   it returns. What it saw inside is not changed by any other writer, in this process or another, until
+//!   it ends.
+//! - Readers see whole transactions only, and never wait for a writer.
+//! - An id, an idempotency key, a (task, position) and a (session, step) exist once; a second one is
+//!   [`StoreError::Taken`], and the transaction can go on after it.
+
+pub(crate) mod sqlite;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cairn_core::Sha;
+use cairn_core::entry::Salt;
+use cairn_core::id::ThoughtId;
+use cairn_core::log::Node;
+use cairn_core::thought::{Thought, ThoughtType};
+use cairn_core::tree::Summary;
+
+use crate::read::ActionThought;
+use crate::search::{SearchHit, Terms};
+use crate::verify::{Finding, Progress};
+
+/// What a database could not do, in words a user can act on: no paths, no SQL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Other processes held the database for too long.
+    #[error("the database is busy: another process is writing; try again")]
+    Busy,
+    /// No space left.
+    #[error("the disk is full: nothing was written; free some space and try again")]
+    DiskFull,
+    /// The file or its folder cannot be written.
+    #[error(
+        "the database is read-only: nothing was written; check the permissions of the file and its folder"
+    )]
+    ReadOnly,
+    /// Something that must be unique is there already.
+    #[error("`{0}` is taken")]
+    Taken(&'static str),
+    /// The file is not sound.
+    #[error("the database is damaged ({0}); run `cairn verify` to see where, and restore a backup")]
+    Damaged(String),
+    /// The writer has ended, by an earlier failure or because the handle was closed.
+    #[error("the recorder has stopped; open the database again")]
+    Stopped,
+    /// Anything else.
+    #[error("the database reported: {0}")]
+    Other(String),
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The state of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogHead {
+    /// The name of the log.
+    pub origin: String,
+    /// Entries in it.
+    pub size: u64,
+    /// Root of the tree over them.
+    pub root: Sha,
+}
+
+/// The newest link of a task chain.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskHead {
+    /// The task's number in this store.
+    pub no: i64,
+    /// Thoughts in the chain.
+    pub length: u64,
+    /// `hash` of the newest one.
+    pub head: Sha,
+}
+
+/// How far a session has come.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionHead {
+    /// The session's number in this store.
+    pub no: i64,
+    /// Thoughts in the session.
+    pub length: u64,
+}
+
+/// What a child needs to know of its parent.
+#[derive(Debug, Clone, Copy)]
+pub struct ParentLink {
+    /// The parent's position in the log.
+    pub seq: u64,
+    /// The number of its session.
+    pub session_no: i64,
+    /// Its link in the session tree.
+    pub chain_hash: Sha,
+}
+
+/// A thought as it is written.
+pub struct ThoughtRow<'a> {
+    /// Position in the log.
+    pub seq: u64,
+    /// The thought's id.
+    pub id: &'a str,
+    /// The word for its type.
+    pub kind: &'a str,
+    /// Number of its task.
+    pub task_no: i64,
+    /// Position in the task chain.
+    pub position: u64,
+    /// Number of its session.
+    pub session_no: i64,
+    /// Position in the session.
+    pub step_index: u64,
+    /// Position of its parent in the log.
+    pub parent_seq: Option<u64>,
+    /// Who thought it.
+    pub agent_id: &'a str,
+    /// The action it led to.
+    pub action_id: Option<&'a str>,
+    /// The plan snapshot it was based on.
+    pub context_id: Option<u64>,
+    /// The brief it was based on.
+    pub brief_id: Option<&'a str>,
+    /// When it was recorded.
+    pub timestamp: &'a str,
+    /// The text.
+    pub content: &'a str,
+    /// Canonical JSON.
+    pub metadata: Option<&'a str>,
+    /// The salt of the metadata's commitment.
+    pub salt: Option<&'a Salt>,
+    /// The caller's key.
+    pub idempotency_key: Option<&'a str>,
+    /// The `hash` before it in the task chain.
+    pub prev_hash: Sha,
+    /// The link of the task chain.
+    pub hash: Sha,
+    /// SHA-256 of the content.
+    pub content_hash: Sha,
+    /// The link of the session tree.
+    pub chain_hash: Sha,
+}
+
+/// A database that can be opened for reading by many and for writing by one at a time.
+pub trait Store: Send + Sync {
+    /// Opens the one writer of this process.
+    fn writer(&self) -> Result<Box<dyn StoreWriter>>;
+    /// The log's head.
+    fn head(&self) -> Result<LogHead>;
+    /// One thought.
+    fn thought(&self, id: &str) -> Result<Option<Thought>>;
+    /// Up to `limit` ids that begin with `prefix`, in order.
+    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>>;
+    /// Visits thoughts in log order, from `after` on, until the visitor breaks off.
+    fn list(&self, filter: &ListFilter<'_>, visit: &mut dyn FnMut(Thought) -> ControlFlow<()>) -> Result<()>;
+    /// The thoughts of a session in order, content cut to one character more than `chars` (so that a cut
+    /// can be seen).
+    fn session(&self, session_id: &str, chars: Option<usize>) -> Result<Vec<Summary>>;
+    /// The path from the root to a thought, likewise cut; empty if there is no such thought.
+    fn path(&self, id: &str, chars: usize) -> Result<Vec<Summary>>;
+    /// The thoughts that led to an action, likewise cut. Only as current as the derived tables.
+    fn for_action(&self, action_id: &str, chars: usize) -> Result<Vec<ActionThought>>;
+    /// The last entry that the derived tables cover.
+    fn derived_through(&self) -> Result<u64>;
+    /// The best `limit` matches among the newest `newest`, and whether there were more. Only as current as
+    /// the derived tables.
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<SearchHit>, bool)>;
+    /// Counts and sizes.
+    fn counts(&self) -> Result<Counts>;
+    /// Copies a consistent state to a new file at `to`.
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()>;
+    /// Opens one consistent state for verification.
+    fn audit(&self) -> Result<Box<dyn Audit>>;
+}
+
+/// Which thoughts [`Store::list`] visits.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter<'a> {
+    /// Of this task.
+    pub task_id: Option<&'a str>,
+    /// Of this session.
+    pub session_id: Option<&'a str>,
+    /// Of this type.
+    pub kind: Option<ThoughtType>,
+    /// By this author.
+    pub agent_id: Option<&'a str>,
+    /// After this position in the log.
+    pub after: Option<u64>,
+}
+
+/// Where [`Store::search`] looks.
+#[derive(Debug, Clone, Default)]
+pub struct SearchScope<'a> {
+    /// In this session.
+    pub session_id: Option<&'a str>,
+    /// In this task.
+    pub task_id: Option<&'a str>,
+    /// For this type.
+    pub kind: Option<ThoughtType>,
+}
+
+/// What a store holds.
+#[derive(Debug, Clone)]
+pub struct Counts {
+    /// Version of the schema.
+    pub schema: i64,
+    /// Thoughts.
+    pub thoughts: u64,
+    /// Tasks.
+    pub tasks: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Thoughts that the search index covers.
+    pub indexed: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Timestamp of the newest thought.
+    pub newest: Option<String>,
+    /// The engine and its version.
+    pub engine: String,
+}
+
+/// The one writer of a process.
+pub trait StoreWriter: Send {
+    /// Runs `work` in one transaction that no other writer can come between.
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()>;
+    /// Brings the derived tables up to date with at most `rows` more entries; returns how many are left.
+    fn catch_up(&mut self, rows: u64) -> Result<u64>;
+    /// Empties the derived tables, so that [`StoreWriter::catch_up`] builds them anew.
+    fn clear_derived(&mut self) -> Result<()>;
+}
+
+/// What can be read and written inside one transaction.
+pub trait Append {
+    /// Entries in the log.
+    fn size(&mut self) -> Result<u64>;
+    /// One node of the tree; level 0 is the hash of an entry.
+    fn node(&mut self, level: u8, index: u64) -> Result<Sha>;
+    /// A task's head; none if the task is new.
+    fn task(&mut self, name: &str) -> Result<Option<TaskHead>>;
+    /// A session's head; none if the session is new.
+    fn session(&mut self, name: &str) -> Result<Option<SessionHead>>;
+    /// A possible parent.
+    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>>;
+    /// The thought recorded under a key.
+    fn by_key(&mut self, key: &str) -> Result<Option<Thought>>;
+    /// Adds a task of length 0 and returns its number.
+    fn add_task(&mut self, name: &str) -> Result<i64>;
+    /// Adds a session of length 0 and returns its number.
+    fn add_session(&mut self, name: &str) -> Result<i64>;
+    /// Adds a thought.
+    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
+    /// Adds an entry of the log.
+    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()>;
+    /// Adds an interior node of the tree.
+    fn insert_node(&mut self, node: &Node) -> Result<()>;
+    /// Moves a task's head.
+    fn set_task(&mut self, head: &TaskHead) -> Result<()>;
+    /// Moves a session's head.
+    fn set_session(&mut self, head: &SessionHead) -> Result<()>;
+    /// Moves the log's head.
+    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
+}
+
+/// One consistent state of a store, read for verification: everything as it is stored, nothing believed.
+pub trait Audit: Send {
+    /// The log's head, as stored.
+    fn head(&self) -> Result<LogHead>;
+    /// Entries and thoughts in the range, as stored, in order.
+    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
+    /// The thoughts of a session or task, in its order.
+    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
+    /// Interior nodes of a level in the range of indexes, in order.
+    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// One node of the tree; level 0 is the hash of an entry.
+    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>>;
+    /// How many entries, interior nodes and thoughts there are.
+    fn totals(&self) -> Result<(u64, u64, u64)>;
+    /// A thought by its position in the log: id, number of its session, its link in the session tree.
+    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>>;
+    /// The `hash` at a position of a task chain.
+    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>>;
+    /// The label of a task.
+    fn task_name(&self, no: i64) -> Result<Option<String>>;
+    /// The label of a session.
+    fn session_name(&self, no: i64) -> Result<Option<String>>;
+    /// The stored length of a session or task; none if there is no such label.
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>>;
+    /// Whether the derived list of actions names this thought.
+    fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool>;
+    /// The last entry that the derived tables cover, as stored, and how many actions they list.
+    fn derived(&self) -> Result<(i64, u64)>;
+    /// Whether the heads of tasks and sessions agree with the rows, and the schema with this program's.
+    fn heads_and_schema(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
+    /// Whether the search index agrees with the rows it covers.
+    fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
+}
+
+/// A chain of thoughts by its label.
+#[derive(Debug, Clone, Copy)]
+pub enum ChainOf<'a> {
+    /// The task with this label.
+    Task(&'a str),
+    /// The session with this label.
+    Session(&'a str),
+}
+
+/// One entry with what it records, as stored.
+pub struct Scanned<'a> {
+    /// Position in the log.
+    pub seq: u64,
+    /// The entry, unless there is none here.
+    pub entry: Option<StoredEntry<'a>>,
+    /// The thought, unless there is none here.
+    pub thought: Option<StoredThought<'a>>,
+    /// A column that does not even hold the type it should.
+    pub malformed: Option<(&'static str, &'static str)>,
+}
+
+/// A row of the log, as stored.
+#[derive(Clone, Copy)]
+pub struct StoredEntry<'a> {
+    /// What it records.
+    pub kind: &'a str,
+    /// The bytes that were hashed.
+    pub leaf: &'a [u8],
+    /// Their hash, as stored.
+    pub hash: &'a [u8],
+}
+
+/// A thought's row, as stored.
+#[derive(Clone, Copy)]
+pub struct StoredThought<'a> {
+    /// See [`ThoughtRow::id`].
+    pub id: &'a str,
+    /// See [`ThoughtRow::kind`].
+    pub kind: &'a str,
+    /// See [`ThoughtRow::task_no`].
+    pub task_no: i64,
+    /// See [`ThoughtRow::position`].
+    pub position: i64,
+    /// See [`ThoughtRow::session_no`].
+    pub session_no: i64,
+    /// See [`ThoughtRow::step_index`].
+    pub step_index: i64,
+    /// See [`ThoughtRow::parent_seq`].
+    pub parent_seq: Option<i64>,
+    /// See [`ThoughtRow::agent_id`].
+    pub agent_id: &'a str,
+    /// See [`ThoughtRow::action_id`].
+    pub action_id: Option<&'a str>,
+    /// See [`ThoughtRow::context_id`].
+    pub context_id: Option<i64>,
+    /// See [`ThoughtRow::brief_id`].
+    pub brief_id: Option<&'a str>,
+    /// See [`ThoughtRow::timestamp`].
+    pub timestamp: &'a str,
+    /// See [`ThoughtRow::content`].
+    pub content: Option<&'a str>,
+    /// See [`ThoughtRow::metadata`].
+    pub metadata: Option<&'a str>,
+    /// See [`ThoughtRow::salt`].
+    pub salt: Option<&'a [u8]>,
+    /// See [`ThoughtRow::idempotency_key`].
+    pub idempotency_key: Option<&'a str>,
+    /// See [`ThoughtRow::prev_hash`].
+    pub prev_hash: &'a [u8],
+    /// See [`ThoughtRow::hash`].
+    pub hash: &'a [u8],
+    /// See [`ThoughtRow::content_hash`].
+    pub content_hash: &'a [u8],
+    /// See [`ThoughtRow::chain_hash`].
+    pub chain_hash: &'a [u8],
+}

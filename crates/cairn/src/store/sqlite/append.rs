@@ -1,0 +1,221 @@
+//! Writing: one connection, immediate transactions.
+
+use cairn_core::Sha;
+use cairn_core::log::Node;
+use cairn_core::thought::Thought;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use super::SqliteStore;
+use super::error::store_error;
+use super::read;
+use crate::store::{Append, ParentLink, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+impl SqliteStore {
+    /// Opens the connection that writes.
+    pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
+        let connection = self.connect(false).map_err(store_error)?;
+        Ok(Box::new(SqliteWriter { connection }))
+    }
+}
+
+struct SqliteWriter {
+    connection: Connection,
+}
+
+impl StoreWriter for SqliteWriter {
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()> {
+        // Immediate: what is read inside must still be true when it is written.
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+        work(&mut SqliteAppend { transaction: &transaction })?;
+        transaction.commit().map_err(store_error)
+    }
+
+    fn catch_up(&mut self, rows: u64) -> Result<u64> {
+        catch_up(&mut self.connection, rows).map_err(store_error)
+    }
+
+    fn clear_derived(&mut self) -> Result<()> {
+        let clear = |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // The index may be the damaged part, so it is made anew rather than asked to empty itself.
+            transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
+            transaction.execute("DELETE FROM action", [])?;
+            transaction.execute("UPDATE derived SET through = 0", [])?;
+            transaction.commit()
+        };
+        clear(&mut self.connection).map_err(store_error)
+    }
+}
+
+/// Covers up to `rows` more entries; returns how many are left.
+fn catch_up(connection: &mut Connection, rows: u64) -> rusqlite::Result<u64> {
+    let behind = |connection: &Connection| -> rusqlite::Result<(u64, u64)> {
+        connection
+            .prepare_cached("SELECT through, (SELECT size FROM log) - 1 FROM derived")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+    };
+    let (through, newest) = behind(connection)?;
+    if through >= newest {
+        return Ok(0);
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    let (through, newest) = behind(&transaction)?;
+    let to = newest.min(through + rows);
+    // First the watermark: the search index reads its source through a view that stops there.
+    transaction.prepare_cached("UPDATE derived SET through = ?1")?.execute([to])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO search (rowid, content, metadata, scope)
+             SELECT seq, content, metadata, scope FROM search_source WHERE seq > ?1",
+        )?
+        .execute([through])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO action (action_id, seq)
+             SELECT action_id, seq FROM thought WHERE seq > ?1 AND seq <= ?2 AND action_id IS NOT NULL",
+        )?
+        .execute([through, to])?;
+    transaction.commit()?;
+    Ok(newest - to)
+}
+
+struct SqliteAppend<'a> {
+    transaction: &'a Transaction<'a>,
+}
+
+impl SqliteAppend<'_> {
+    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+        self.transaction
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.execute(values))
+            .map(|_| ())
+            .map_err(store_error)
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnOnce(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.transaction
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(values, read).optional())
+            .map_err(store_error)
+    }
+}
+
+impl Append for SqliteAppend<'_> {
+    fn size(&mut self) -> Result<u64> {
+        self.one("SELECT size FROM log", [], |row| row.get(0))?
+            .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
+    }
+
+    fn node(&mut self, level: u8, index: u64) -> Result<Sha> {
+        let hash = if level == 0 {
+            self.one("SELECT hash FROM entry WHERE seq = ?1", [index], |row| row.get(0).map(Sha))?
+        } else {
+            self.one("SELECT hash FROM node WHERE level = ?1 AND idx = ?2", params![level, index], |row| {
+                row.get(0).map(Sha)
+            })?
+        };
+        hash.ok_or_else(|| StoreError::Damaged(format!("node {index} of level {level} is missing")))
+    }
+
+    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
+        self.one("SELECT no, length, head FROM task WHERE name = ?1", [name], |row| {
+            Ok(TaskHead { no: row.get(0)?, length: row.get(1)?, head: Sha(row.get(2)?) })
+        })
+    }
+
+    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+        self.one("SELECT no, length FROM session WHERE name = ?1", [name], |row| {
+            Ok(SessionHead { no: row.get(0)?, length: row.get(1)? })
+        })
+    }
+
+    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
+        self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
+            Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
+        })
+    }
+
+    fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
+        read::thought_where(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
+    }
+
+    fn add_task(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO task (name, length, head) VALUES (?1, 0, ?2)", params![name, Sha::ZERO.0])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn add_session(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO session (name, length) VALUES (?1, 0)", [name])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
+        self.execute(
+            "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
+               action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
+               hash, content_hash, chain_hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+            params![
+                row.seq,
+                row.id,
+                row.kind,
+                row.task_no,
+                row.position,
+                row.session_no,
+                row.step_index,
+                row.parent_seq,
+                row.agent_id,
+                row.action_id,
+                row.context_id,
+                row.brief_id,
+                row.timestamp,
+                row.content,
+                row.metadata,
+                row.salt.map(|salt| &salt[..]),
+                row.idempotency_key,
+                &row.prev_hash.0[..],
+                &row.hash.0[..],
+                &row.content_hash.0[..],
+                &row.chain_hash.0[..],
+            ],
+        )
+    }
+
+    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
+        self.execute(
+            "INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)",
+            params![seq, kind, leaf, &hash.0[..]],
+        )
+    }
+
+    fn insert_node(&mut self, node: &Node) -> Result<()> {
+        self.execute(
+            "INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)",
+            params![node.level, node.index, &node.hash.0[..]],
+        )
+    }
+
+    fn set_task(&mut self, head: &TaskHead) -> Result<()> {
+        self.execute(
+            "UPDATE task SET length = ?2, head = ?3 WHERE no = ?1",
+            params![head.no, head.length, &head.head.0[..]],
+        )
+    }
+
+    fn set_session(&mut self, head: &SessionHead) -> Result<()> {
+        self.execute("UPDATE session SET length = ?2 WHERE no = ?1", params![head.no, head.length])
+    }
+
+    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
+        self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
+    }
+}

@@ -1,0 +1,282 @@
+//! Reading for verification: one consistent state, every column as it is stored.
+
+use cairn_core::Sha;
+use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::check;
+use super::error::store_error;
+use crate::store::{Audit, ChainOf, LogHead, Scanned, StoreError, StoredEntry, StoredThought};
+use crate::verify::Finding;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The columns that [`scanned`] reads.
+const COLUMNS: &str = "e.kind, e.leaf, e.hash, t.id, t.type, t.task_no, t.position, t.session_no, t.step_index,
+    t.parent_seq, t.agent_id, t.action_id, t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.salt,
+    t.idempotency_key, t.prev_hash, t.hash, t.content_hash, t.chain_hash";
+
+/// A read transaction that stays open while everything is checked.
+pub struct SqliteAudit {
+    connection: Connection,
+}
+
+impl SqliteAudit {
+    /// Fixes the state that will be checked.
+    pub fn begin(connection: Connection) -> Result<SqliteAudit> {
+        // Temporary copies of large tables belong on disk, not in memory.
+        connection
+            .execute_batch("PRAGMA temp_store = FILE; BEGIN; SELECT size FROM log;")
+            .map_err(store_error)?;
+        Ok(SqliteAudit { connection })
+    }
+
+    fn one<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>> {
+        self.connection
+            .prepare_cached(sql)
+            .and_then(|mut statement| statement.query_row(values, read).optional())
+            .map_err(store_error)
+    }
+
+    fn each(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        mut visit: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<()> {
+        let run = || {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(values)?;
+            while let Some(row) = rows.next()? {
+                visit(row)?;
+            }
+            Ok(())
+        };
+        run().map_err(store_error)
+    }
+}
+
+/// A hash as stored; none if it does not even have the length of one.
+fn sha(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Sha>> {
+    Ok(row.get_ref(column)?.as_blob().ok().and_then(|bytes| bytes.try_into().ok()).map(Sha))
+}
+
+/// Reads columns one after the other and remembers the first that does not hold the type it should.
+struct Columns<'r> {
+    row: &'r Row<'r>,
+    next: usize,
+    malformed: Option<(&'static str, &'static str)>,
+}
+
+impl<'r> Columns<'r> {
+    fn value(&mut self) -> ValueRef<'r> {
+        self.next += 1;
+        self.row.get_ref(self.next - 1).unwrap_or(ValueRef::Null)
+    }
+
+    fn required<T: Default>(&mut self, table: &'static str, name: &'static str, value: Option<T>) -> T {
+        if value.is_none() {
+            self.malformed = self.malformed.or(Some((table, name)));
+        }
+        value.unwrap_or_default()
+    }
+
+    fn text(&mut self, table: &'static str, name: &'static str) -> &'r str {
+        let value = self.value().as_str().ok();
+        self.required(table, name, value)
+    }
+
+    fn blob(&mut self, table: &'static str, name: &'static str) -> &'r [u8] {
+        let value = self.value().as_blob().ok();
+        self.required(table, name, value)
+    }
+
+    fn number(&mut self, name: &'static str) -> i64 {
+        let value = i64::column_result(self.value()).ok();
+        self.required("thought", name, value)
+    }
+
+    /// Like the others, for a column that may be NULL.
+    fn optional<T>(&mut self, name: &'static str, read: impl Fn(ValueRef<'r>) -> Option<T>) -> Option<T> {
+        match self.value() {
+            ValueRef::Null => None,
+            value => {
+                let read = read(value);
+                if read.is_none() {
+                    self.malformed = self.malformed.or(Some(("thought", name)));
+                }
+                read
+            }
+        }
+    }
+}
+
+fn scanned<'r>(row: &'r Row<'r>, seq: u64) -> Scanned<'r> {
+    let mut columns = Columns { row, next: 1, malformed: None };
+    let has = |column: usize| !matches!(row.get_ref(column), Ok(ValueRef::Null) | Err(_));
+    let entry = has(1).then(|| StoredEntry {
+        kind: columns.text("entry", "kind"),
+        leaf: columns.blob("entry", "leaf"),
+        hash: columns.blob("entry", "hash"),
+    });
+    columns.next = 4;
+    let text = |value: ValueRef<'r>| value.as_str().ok();
+    let number = |value: ValueRef<'r>| i64::column_result(value).ok();
+    let thought = has(4).then(|| StoredThought {
+        id: columns.text("thought", "id"),
+        kind: columns.text("thought", "type"),
+        task_no: columns.number("task_no"),
+        position: columns.number("position"),
+        session_no: columns.number("session_no"),
+        step_index: columns.number("step_index"),
+        parent_seq: columns.optional("parent_seq", number),
+        agent_id: columns.text("thought", "agent_id"),
+        action_id: columns.optional("action_id", text),
+        context_id: columns.optional("context_id", number),
+        brief_id: columns.optional("brief_id", text),
+        timestamp: columns.text("thought", "timestamp"),
+        content: columns.optional("content", text),
+        metadata: columns.optional("metadata", text),
+        salt: columns.optional("salt", |value| value.as_blob().ok()),
+        idempotency_key: columns.optional("idempotency_key", text),
+        prev_hash: columns.blob("thought", "prev_hash"),
+        hash: columns.blob("thought", "hash"),
+        content_hash: columns.blob("thought", "content_hash"),
+        chain_hash: columns.blob("thought", "chain_hash"),
+    });
+    Scanned { seq, entry, thought, malformed: columns.malformed }
+}
+
+impl Audit for SqliteAudit {
+    fn head(&self) -> Result<LogHead> {
+        self.one("SELECT origin, size, root FROM log", [], |row| {
+            // A root of the wrong length cannot be the recomputed one.
+            Ok(LogHead { origin: row.get(0)?, size: row.get(1)?, root: sha(row, 2)?.unwrap_or(Sha::ZERO) })
+        })?
+        .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
+    }
+
+    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
+        let sql = format!(
+            "SELECT e.seq, {COLUMNS} FROM entry e LEFT JOIN thought t ON t.seq = e.seq
+             WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq"
+        );
+        self.each(&sql, [from, to], |row| {
+            visit(scanned(row, row.get(0)?));
+            Ok(())
+        })
+    }
+
+    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
+        let (condition, name) = match of {
+            ChainOf::Task(name) => {
+                ("t.task_no = (SELECT no FROM task WHERE name = ?1) ORDER BY t.position", name)
+            }
+            ChainOf::Session(name) => {
+                ("t.session_no = (SELECT no FROM session WHERE name = ?1) ORDER BY t.step_index", name)
+            }
+        };
+        let sql = format!(
+            "SELECT t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq WHERE {condition}"
+        );
+        self.each(&sql, [name], |row| {
+            visit(scanned(row, row.get(0)?));
+            Ok(())
+        })
+    }
+
+    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        let sql = "SELECT idx, hash FROM node WHERE level = ?1 AND idx >= ?2 AND idx < ?3 ORDER BY idx";
+        self.each(sql, params![level, from, to], |row| {
+            visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
+            Ok(())
+        })
+    }
+
+    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>> {
+        let found = if level == 0 {
+            self.one("SELECT hash FROM entry WHERE seq = ?1", [index], |row| sha(row, 0))?
+        } else {
+            self.one("SELECT hash FROM node WHERE level = ?1 AND idx = ?2", params![level, index], |row| {
+                sha(row, 0)
+            })?
+        };
+        Ok(found.flatten())
+    }
+
+    fn totals(&self) -> Result<(u64, u64, u64)> {
+        self.one(
+            "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .map(Option::unwrap_or_default)
+    }
+
+    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
+        let found =
+            self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = ?1", [seq], |row| {
+                Ok((row.get(0)?, row.get(1)?, sha(row, 2)?.unwrap_or(Sha::ZERO)))
+            })?;
+        Ok(found)
+    }
+
+    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {
+        let found = self.one(
+            "SELECT hash FROM thought WHERE task_no = ?1 AND position = ?2",
+            params![task_no, position],
+            |row| sha(row, 0),
+        )?;
+        Ok(found.map(|hash| hash.unwrap_or(Sha::ZERO)))
+    }
+
+    fn task_name(&self, no: i64) -> Result<Option<String>> {
+        self.one("SELECT name FROM task WHERE no = ?1", [no], |row| row.get(0))
+    }
+
+    fn session_name(&self, no: i64) -> Result<Option<String>> {
+        self.one("SELECT name FROM session WHERE no = ?1", [no], |row| row.get(0))
+    }
+
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        match of {
+            ChainOf::Task(name) => {
+                self.one("SELECT length FROM task WHERE name = ?1", [name], |row| row.get(0))
+            }
+            ChainOf::Session(name) => {
+                self.one("SELECT length FROM session WHERE name = ?1", [name], |row| row.get(0))
+            }
+        }
+    }
+
+    fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool> {
+        self.one(
+            "SELECT 1 FROM action WHERE action_id = ?1 AND seq = ?2",
+            params![action_id, seq],
+            |_| Ok(()),
+        )
+        .map(|found| found.is_some())
+    }
+
+    fn derived(&self) -> Result<(i64, u64)> {
+        self.one("SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)", [], |row| {
+            Ok((row.get::<_, Option<i64>>(0)?.unwrap_or(-1), row.get(1)?))
+        })
+        .map(Option::unwrap_or_default)
+    }
+
+    fn heads_and_schema(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        check::heads(&self.connection, visit)
+            .and_then(|()| check::schema(&self.connection, visit))
+            .map_err(store_error)
+    }
+
+    fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        check::search_index(&self.connection, visit).map_err(store_error)
+    }
+}

@@ -1,0 +1,296 @@
+//! Reading: each call on a connection of its own, beside the writer.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use cairn_core::Sha;
+use cairn_core::id::{ActionId, BriefId, ThoughtId};
+use cairn_core::thought::Thought;
+use cairn_core::tree::Summary;
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::types::FromSqlError;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+
+use super::SqliteStore;
+use super::error::store_error;
+use crate::read::ActionThought;
+use crate::search::{SearchHit, Terms};
+use crate::store::{Audit, Counts, ListFilter, LogHead, SearchScope, Store, StoreError, StoreWriter};
+use crate::verify::Progress;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The columns that [`to_thought`] reads.
+const THOUGHT: &str =
+    "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
+    t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
+    t.chain_hash
+  FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
+    LEFT JOIN thought p ON p.seq = t.parent_seq";
+
+/// The columns that [`to_summary`] reads, content cut to `?1` characters (all of it if that is negative).
+const SUMMARY: &str =
+    "SELECT t.id, t.type, iif(?1 < 0, t.content, substr(t.content, 1, ?1)), t.step_index, k.name,
+    t.agent_id, p.id, t.action_id, t.context_id, t.brief_id, t.timestamp, s.name
+  FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
+    LEFT JOIN thought p ON p.seq = t.parent_seq";
+
+/// Takes a stored text as one of our types; what does not fit was not written by us.
+fn typed<T, E: std::error::Error + Send + Sync + 'static>(
+    text: String,
+    make: impl FnOnce(String) -> std::result::Result<T, E>,
+) -> rusqlite::Result<T> {
+    make(text).map_err(|error| FromSqlError::Other(Box::new(error)).into())
+}
+
+fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
+    text: Option<String>,
+    make: impl FnOnce(String) -> std::result::Result<T, E>,
+) -> rusqlite::Result<Option<T>> {
+    text.map(|text| typed(text, make)).transpose()
+}
+
+fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
+    let metadata: Option<String> = row.get(13)?;
+    Ok(Thought {
+        seq: row.get(0)?,
+        id: typed(row.get(1)?, ThoughtId::new)?,
+        kind: typed(row.get(2)?, |word| word.parse())?,
+        task_id: typed(row.get(3)?, TryFrom::try_from)?,
+        session_id: typed(row.get(4)?, TryFrom::try_from)?,
+        step_index: row.get(5)?,
+        parent_id: typed_or_none(row.get(6)?, ThoughtId::new)?,
+        agent_id: typed(row.get(7)?, TryFrom::try_from)?,
+        action_id: typed_or_none(row.get(8)?, ActionId::new)?,
+        context_id: row.get(9)?,
+        brief_id: typed_or_none(row.get(10)?, BriefId::new)?,
+        timestamp: typed(row.get(11)?, TryFrom::try_from)?,
+        content: row.get(12)?,
+        metadata: typed_or_none(metadata, |text| serde_json::from_str(&text))?,
+        prev_hash: Sha(row.get(14)?),
+        hash: Sha(row.get(15)?),
+        content_hash: Sha(row.get(16)?),
+        chain_hash: Sha(row.get(17)?),
+    })
+}
+
+fn to_summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
+    Ok(Summary {
+        id: typed(row.get(0)?, ThoughtId::new)?,
+        kind: typed(row.get(1)?, |word| word.parse())?,
+        content: row.get(2)?,
+        step_index: row.get(3)?,
+        task_id: typed(row.get(4)?, TryFrom::try_from)?,
+        agent_id: typed(row.get(5)?, TryFrom::try_from)?,
+        parent_id: typed_or_none(row.get(6)?, ThoughtId::new)?,
+        action_id: typed_or_none(row.get(7)?, ActionId::new)?,
+        context_id: row.get(8)?,
+        brief_id: typed_or_none(row.get(9)?, BriefId::new)?,
+        timestamp: typed(row.get(10)?, TryFrom::try_from)?,
+    })
+}
+
+/// The one thought for which `condition` holds.
+pub fn thought_where(
+    connection: &Connection,
+    condition: &str,
+    value: impl ToSql,
+) -> rusqlite::Result<Option<Thought>> {
+    connection
+        .prepare_cached(&format!("{THOUGHT} WHERE {condition}"))?
+        .query_row([value], to_thought)
+        .optional()
+}
+
+/// One more than is shown, so that the caller sees whether anything was cut.
+fn cut(chars: Option<usize>) -> i64 {
+    chars.and_then(|chars| i64::try_from(chars + 1).ok()).unwrap_or(-1)
+}
+
+impl Store for SqliteStore {
+    fn writer(&self) -> Result<Box<dyn StoreWriter>> {
+        self.open_writer()
+    }
+
+    fn head(&self) -> Result<LogHead> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT origin, size, root FROM log")?.query_row([], |row| {
+                Ok(LogHead { origin: row.get(0)?, size: row.get(1)?, root: Sha(row.get(2)?) })
+            })
+        })
+    }
+
+    fn thought(&self, id: &str) -> Result<Option<Thought>> {
+        self.read(|connection| thought_where(connection, "t.id = ?1", id))
+    }
+
+    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT id FROM thought WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1
+                       AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2",
+                )?
+                .query_map(params![prefix, limit as i64], |row| typed(row.get(0)?, ThoughtId::new))?
+                .collect()
+        })
+    }
+
+    fn list(&self, filter: &ListFilter<'_>, visit: &mut dyn FnMut(Thought) -> ControlFlow<()>) -> Result<()> {
+        let mut sql = THOUGHT.to_string();
+        let kind = filter.kind.map(|kind| kind.as_str());
+        let after = filter.after.map_or(-1, |after| after as i64);
+        let mut values: Vec<(&str, &dyn ToSql)> = vec![(":after", &after)];
+        sql.push_str(" WHERE t.seq > :after");
+        if let Some(task_id) = &filter.task_id {
+            sql.push_str(" AND t.task_no = (SELECT no FROM task WHERE name = :task)");
+            values.push((":task", task_id));
+        }
+        if let Some(session_id) = &filter.session_id {
+            sql.push_str(" AND t.session_no = (SELECT no FROM session WHERE name = :session)");
+            values.push((":session", session_id));
+        }
+        if let Some(kind) = &kind {
+            sql.push_str(" AND t.type = :type");
+            values.push((":type", kind));
+        }
+        if let Some(agent_id) = &filter.agent_id {
+            sql.push_str(" AND t.agent_id = :agent");
+            values.push((":agent", agent_id));
+        }
+        // Both chains grow in log order, so their index gives that order without sorting.
+        sql.push_str(match (filter.task_id, filter.session_id) {
+            (Some(_), _) => " ORDER BY t.task_no, t.position",
+            (None, Some(_)) => " ORDER BY t.session_no, t.step_index",
+            (None, None) => " ORDER BY t.seq",
+        });
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(&values[..])?;
+            while let Some(row) = rows.next()? {
+                if visit(to_thought(row)?).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn session(&self, session_id: &str, chars: Option<usize>) -> Result<Vec<Summary>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "{SUMMARY} WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) ORDER BY t.step_index"
+                ))?
+                .query_map(params![cut(chars), session_id], to_summary)?
+                .collect()
+        })
+    }
+
+    fn path(&self, id: &str, chars: usize) -> Result<Vec<Summary>> {
+        self.read(|connection| {
+            let mut path: Vec<Summary> = Vec::new();
+            let mut by_id = connection.prepare_cached(&format!("{SUMMARY} WHERE t.id = ?2"))?;
+            let mut next = Some(id.to_string());
+            while let Some(id) = next.take() {
+                let step = by_id.query_row(params![cut(Some(chars)), id], to_summary).optional()?;
+                if let Some(step) = step {
+                    // A parent is always older; anything else is tampering and would not end.
+                    if path.last().is_some_and(|child| child.step_index <= step.step_index) {
+                        break;
+                    }
+                    next = step.parent_id.as_ref().map(|id| id.to_string());
+                    path.push(step);
+                }
+            }
+            path.reverse();
+            Ok(path)
+        })
+    }
+
+    fn for_action(&self, action_id: &str, chars: usize) -> Result<Vec<ActionThought>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "{SUMMARY} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?2)
+                       AND t.action_id = ?2 ORDER BY t.seq"
+                ))?
+                .query_map(params![cut(Some(chars)), action_id], |row| {
+                    Ok(ActionThought {
+                        thought: to_summary(row)?,
+                        session_id: typed(row.get(11)?, TryFrom::try_from)?,
+                    })
+                })?
+                .collect()
+        })
+    }
+
+    fn derived_through(&self) -> Result<u64> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT through FROM derived")?.query_row([], |row| row.get(0))
+        })
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<SearchHit>, bool)> {
+        self.read(|connection| super::search::search(connection, terms, scope, limit, newest))
+    }
+
+    fn counts(&self) -> Result<Counts> {
+        self.read(|connection| {
+            let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            connection.query_row(
+                "SELECT (SELECT count(*) FROM thought), (SELECT count(*) FROM task), (SELECT count(*) FROM session),
+                   (SELECT count(*) FROM thought WHERE seq <= (SELECT through FROM derived)),
+                   (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
+                   (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), sqlite_version()",
+                [],
+                |row| {
+                    Ok(Counts {
+                        schema,
+                        thoughts: row.get(0)?,
+                        tasks: row.get(1)?,
+                        sessions: row.get(2)?,
+                        indexed: row.get(3)?,
+                        bytes: row.get(4)?,
+                        newest: row.get(5)?,
+                        engine: row.get::<_, String>(6).map(|version| format!("SQLite {version}"))?,
+                    })
+                },
+            )
+        })
+    }
+
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        self.read(|connection| {
+            let mut target = Connection::open(to)?;
+            let backup = Backup::new(connection, &mut target)?;
+            loop {
+                // One step of all pages would be the quickest, and show no progress.
+                let step = backup.step(4096)?;
+                let state = backup.progress();
+                let done = state.pagecount - state.remaining;
+                progress(Progress { done: done as u64, total: state.pagecount as u64, what: "pages" });
+                match step {
+                    StepResult::Done => break,
+                    StepResult::More => {}
+                    _ => std::thread::sleep(std::time::Duration::from_millis(5)),
+                }
+            }
+            drop(backup);
+            // A copy is one file: nothing of it may wait in a log beside it.
+            target.pragma_update(None, "journal_mode", "DELETE")?;
+            target.close().map_err(|(_, error)| error)
+        })
+    }
+
+    fn audit(&self) -> Result<Box<dyn Audit>> {
+        let connection = self.connect(false).map_err(store_error)?;
+        super::audit::SqliteAudit::begin(connection).map(|audit| Box::new(audit) as Box<dyn Audit>)
+    }
+}

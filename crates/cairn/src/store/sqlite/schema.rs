@@ -1,0 +1,138 @@
+//! The schema: recognising our files, making new ones, bringing old ones up to date, refusing the rest.
+
+use std::path::Path;
+
+use cairn_core::entry::{GENESIS, Genesis};
+use cairn_core::log::{Edge, leaf_hash};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
+
+use super::Birth;
+use super::error::store_error;
+use crate::error::OpenError;
+
+/// "CARN": how `file` and other tools can tell whose database it is.
+pub const APPLICATION_ID: i32 = 0x4341_524e;
+
+/// Each brings the schema from its index to the next version. Never edited once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_trail.sql")];
+
+/// The version this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Why a file cannot be used.
+pub enum PrepareError {
+    /// SQLite reported something.
+    Sql(rusqlite::Error),
+    /// The file is something else; what it seems to be.
+    NotOurs(&'static str),
+    /// The file was written by a later version.
+    Newer(i64),
+    /// The file is empty, and it was not asked to be made.
+    Empty,
+}
+
+impl From<rusqlite::Error> for PrepareError {
+    fn from(error: rusqlite::Error) -> PrepareError {
+        PrepareError::Sql(error)
+    }
+}
+
+impl PrepareError {
+    /// Names the file.
+    pub fn at(self, path: &Path) -> OpenError {
+        let path = path.to_path_buf();
+        match self {
+            PrepareError::NotOurs(found) => OpenError::NotOurs { path, found: found.to_string() },
+            PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
+            PrepareError::Empty => OpenError::Missing { path },
+            PrepareError::Sql(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase) => {
+                    OpenError::NotOurs { path, found: "it is not an SQLite file".to_string() }
+                }
+                Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                    OpenError::ReadOnly { path }
+                }
+                _ => OpenError::Store { path, source: store_error(error) },
+            },
+        }
+    }
+}
+
+/// Makes sure that the file is ours and current. A new file gets its schema and its first entry.
+pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(), PrepareError> {
+    let version = recognise(connection)?;
+    if version == VERSION {
+        return Ok(());
+    }
+    if version == 0 && birth.is_none() {
+        return Err(PrepareError::Empty);
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    let version = recognise(&transaction)?;
+    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
+        transaction.execute_batch(migration)?;
+        if index == 0 {
+            let birth = birth.ok_or(PrepareError::Empty)?;
+            begin_log(&transaction, birth)?;
+        }
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The schema version of one of our files, 0 for an empty file.
+fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let application = number("application_id")?;
+    let version = number("user_version")?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application == i64::from(APPLICATION_ID) {
+        if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
+    } else if application == 0 && tables == 0 {
+        Ok(0)
+    } else {
+        Err(PrepareError::NotOurs("it is an SQLite database of another program"))
+    }
+}
+
+fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
+    let mut leaf = Vec::new();
+    Genesis { origin: &birth.origin, timestamp: birth.timestamp.as_str() }.write(&mut leaf);
+    let hash = leaf_hash(&leaf);
+    let mut edge = Edge::empty();
+    edge.push(hash, &mut |_| {});
+    connection.execute(
+        "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, ?1, ?2, ?3)",
+        params![GENESIS, leaf, hash.0],
+    )?;
+    connection.execute(
+        "INSERT INTO log (one, origin, size, root) VALUES (1, ?1, 1, ?2)",
+        params![birth.origin, edge.root().0],
+    )?;
+    connection.execute("INSERT INTO derived (one, through) VALUES (1, 0)", [])?;
+    Ok(())
+}
+
+/// Name and text of everything in a schema, as it stands in a file of the current version.
+pub fn expected() -> rusqlite::Result<Vec<(String, String)>> {
+    let connection = Connection::open_in_memory()?;
+    for migration in MIGRATIONS {
+        connection.execute_batch(migration)?;
+    }
+    objects(&connection)
+}
+
+/// Name and text of everything in the schema of `connection`, but for SQLite's own tables.
+pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    connection
+        .prepare(
+            "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema
+             WHERE name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\' ORDER BY 1",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
+}

@@ -1,0 +1,232 @@
+//! Recomputing everything from what is stored.
+//!
+//! Nothing that is stored is believed: content is hashed again, links are made again, the bytes of each log
+//! entry are derived again from the rows, and the tree is built again from those bytes.
+
+mod chain;
+mod record;
+mod whole;
+
+use std::fmt;
+
+use cairn_core::Sha;
+use serde::{Serialize, Serializer};
+
+use crate::error::Result;
+use crate::store::{ChainOf, Store};
+
+/// What to verify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    All,
+    /// The thoughts of one session.
+    Session(String),
+    /// The thoughts of one task.
+    Task(String),
+}
+
+/// How far long work has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// So many are done.
+    pub done: u64,
+    /// Of so many.
+    pub total: u64,
+    /// What is being done.
+    pub what: &'static str,
+}
+
+/// In which way something stored disagrees with what was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The content is not what its hash says.
+    ContentHashMismatch,
+    /// The link of the session tree does not follow from content and parent.
+    ChainHashMismatch,
+    /// The link of the task chain does not follow from the record.
+    HashMismatch,
+    /// The record does not name its predecessor's hash.
+    PrevHashMismatch,
+    /// Row, log entry and Merkle tree do not agree.
+    LeafMismatch,
+    /// Something that was recorded is gone.
+    MissingRecord,
+    /// Positions are not what the order of recording makes them.
+    Order,
+    /// An index or a derived table does not agree with the rows.
+    IndexMismatch,
+    /// The log does not match a head that was noted.
+    CheckpointMismatch,
+}
+
+impl Reason {
+    /// The word that clients see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::ContentHashMismatch => "content_hash_mismatch",
+            Reason::ChainHashMismatch => "chain_hash_mismatch",
+            Reason::HashMismatch => "hash_mismatch",
+            Reason::PrevHashMismatch => "prev_hash_mismatch",
+            Reason::LeafMismatch => "leaf_mismatch",
+            Reason::MissingRecord => "missing_record",
+            Reason::Order => "order",
+            Reason::IndexMismatch => "index_mismatch",
+            Reason::CheckpointMismatch => "checkpoint_mismatch",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// One disagreement, and where.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// In which way.
+    pub reason: Reason,
+    /// In which table.
+    pub table: &'static str,
+    /// At which position in the log, where it has one.
+    pub seq: Option<u64>,
+    /// In which thought.
+    pub id: Option<String>,
+    /// At which step of its session.
+    pub step_index: Option<u64>,
+    /// In which field.
+    pub field: Option<String>,
+    /// What it should be.
+    pub expected: Option<String>,
+    /// What it is.
+    pub actual: Option<String>,
+    /// All of it in one sentence.
+    pub message: String,
+}
+
+impl Finding {
+    /// Names a disagreement.
+    pub(crate) fn new(reason: Reason, table: &'static str, message: impl Into<String>) -> Finding {
+        Finding {
+            reason,
+            table,
+            seq: None,
+            id: None,
+            step_index: None,
+            field: None,
+            expected: None,
+            actual: None,
+            message: message.into(),
+        }
+    }
+
+    /// Adds where in the log it is.
+    pub(crate) fn at(mut self, seq: u64) -> Finding {
+        self.seq = Some(seq);
+        self
+    }
+
+    /// Adds which field it is, what it should hold and what it holds.
+    pub(crate) fn field(
+        mut self,
+        name: &str,
+        expected: impl fmt::Display,
+        actual: impl fmt::Display,
+    ) -> Finding {
+        self.field = Some(name.to_string());
+        self.expected = Some(cairn_core::preview::preview(&expected.to_string(), 200).into_owned());
+        self.actual = Some(cairn_core::preview::preview(&actual.to_string(), 200).into_owned());
+        self
+    }
+}
+
+/// How many findings a report names; it counts the rest.
+const MAX_FINDINGS: usize = 100;
+
+/// What verification found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Thoughts checked.
+    pub records: u64,
+    /// Length of what was checked: thoughts of a session or task, or entries of the whole log.
+    pub chain_length: u64,
+    /// Entries in the log.
+    pub log_size: u64,
+    /// The recomputed root of the log, if the whole log was checked and could be.
+    pub root: Option<Sha>,
+    /// What is wrong, in the order of the log: at most 100.
+    pub findings: Vec<Finding>,
+    /// How much is wrong in all.
+    pub findings_total: u64,
+    /// What was not verified, in words.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn valid(&self) -> bool {
+        self.findings_total == 0
+    }
+
+    /// The verdict in one sentence.
+    pub fn message(&self) -> String {
+        let thoughts =
+            |count: u64| if count == 1 { "1 thought".to_string() } else { format!("{count} thoughts") };
+        match (&self.findings[..], self.findings_total) {
+            ([], _) if self.records == 0 => "nothing is recorded here, and nothing is wrong".to_string(),
+            ([], _) => format!("{} recomputed, nothing was changed", thoughts(self.records)),
+            ([first, ..], 1) => first.message.clone(),
+            ([first, ..], total) => format!("{} ({} more findings)", first.message, total - 1),
+        }
+    }
+}
+
+/// Findings as they come in, from several threads at once.
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+    total: u64,
+}
+
+impl Findings {
+    fn add(&mut self, finding: Finding) {
+        self.total += 1;
+        // A little more than is reported, since those of another thread may belong before these.
+        if self.list.len() < 2 * MAX_FINDINGS {
+            self.list.push(finding);
+        }
+    }
+
+    fn append(&mut self, other: Findings) {
+        self.total += other.total;
+        self.list.extend(other.list);
+    }
+
+    /// In log order, those without a place in it last.
+    fn sorted(mut self) -> (Vec<Finding>, u64) {
+        self.list.sort_by_key(|finding| finding.seq.unwrap_or(u64::MAX));
+        self.list.truncate(MAX_FINDINGS);
+        (self.list, self.total)
+    }
+}
+
+/// Verifies what `scope` names.
+pub(crate) fn verify(
+    store: &dyn Store,
+    scope: &Scope,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Report> {
+    match scope {
+        Scope::All => whole::verify(store, progress),
+        Scope::Session(name) => chain::verify(store, ChainOf::Session(name), progress),
+        Scope::Task(name) => chain::verify(store, ChainOf::Task(name), progress),
+    }
+}

@@ -1,0 +1,124 @@
+//! Verifying one session or task: its own records and links, and that each stands in the log.
+
+use std::collections::HashMap;
+
+use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
+
+use super::record::Checker;
+use super::{Finding, Findings, Progress, Reason, Report};
+use crate::error::Result;
+use crate::store::{Audit, ChainOf, Store, StoreError};
+
+/// Nodes of the tree kept while proofs are made; neighbours share most of theirs.
+const REMEMBERED_NODES: usize = 1 << 16;
+
+/// Verifies the thoughts of one session or task.
+pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+    let audit = store.audit()?;
+    let head = audit.head()?;
+    let (derived_through, _) = audit.derived()?;
+    let length = audit.chain_length(of)?.unwrap_or(0);
+    let (table, name, counter) = match of {
+        ChainOf::Task(name) => ("task", name, "position"),
+        ChainOf::Session(name) => ("session", name, "step_index"),
+    };
+    let mut findings = Findings::default();
+    let mut checker = Checker::new(&*audit, &head.origin, derived_through);
+    let mut nodes = Nodes { audit: &*audit, known: HashMap::new() };
+
+    let recomputed = root(head.size, &mut nodes)?;
+    if recomputed != head.root {
+        let message = "the stored root of the log is not the root of its tree";
+        findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", recomputed, head.root));
+    }
+    let mut failed = Ok(());
+    let mut seen: u64 = 0;
+    let mut newest = None;
+    audit.scan_chain(of, &mut |scanned| {
+        if failed.is_err() {
+            return;
+        }
+        let place = scanned.thought.map_or(-1, |thought| match of {
+            ChainOf::Task(_) => thought.position,
+            ChainOf::Session(_) => thought.step_index,
+        });
+        if place != seen as i64 || newest.is_some_and(|newest| newest >= scanned.seq) {
+            let message = format!("thought {seen} of {table} `{name}` is missing or out of order");
+            let reason = if place > seen as i64 { Reason::MissingRecord } else { Reason::Order };
+            findings
+                .add(Finding::new(reason, "thought", message).at(scanned.seq).field(counter, seen, place));
+        }
+        newest = Some(scanned.seq);
+        seen += 1;
+        failed = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
+        progress(Progress { done: seen, total: length.max(seen), what: "thoughts" });
+    })?;
+    failed?;
+    if seen != length {
+        let message = format!("{table} `{name}` should have {length} thoughts and has {seen}");
+        let reason = if seen < length { Reason::MissingRecord } else { Reason::IndexMismatch };
+        findings.add(Finding::new(reason, table, message).field("length", seen, length));
+    }
+    let (findings, findings_total) = findings.sorted();
+    Ok(Report {
+        records: seen,
+        chain_length: length,
+        log_size: head.size,
+        root: None,
+        findings,
+        findings_total,
+        notes: vec![format!(
+            "only {table} `{name}` was checked; `cairn verify` without it checks everything"
+        )],
+    })
+}
+
+fn check_one(
+    checker: &mut Checker<'_>,
+    nodes: &mut Nodes<'_>,
+    scanned: &crate::store::Scanned<'_>,
+    size: u64,
+    log_root: &cairn_core::Sha,
+    findings: &mut Findings,
+) -> std::result::Result<(), StoreError> {
+    let (leaf, finding) = checker.check(scanned)?;
+    let intact = finding.is_none();
+    finding.into_iter().for_each(|finding| findings.add(finding));
+    let Some(leaf) = leaf.filter(|_| intact) else { return Ok(()) };
+    let proof = match inclusion(scanned.seq, size, nodes) {
+        Ok(proof) => Some(proof),
+        Err(ProofError::Source(error)) => return Err(error),
+        Err(_) => None,
+    };
+    if !proof.is_some_and(|proof| verify_inclusion(&leaf, scanned.seq, size, &proof, log_root)) {
+        let message = format!("log entry {} is not in the tree under the log's root", scanned.seq);
+        findings.add(Finding {
+            id: scanned.thought.map(|thought| thought.id.to_string()),
+            ..Finding::new(Reason::LeafMismatch, "node", message).at(scanned.seq)
+        });
+    }
+    Ok(())
+}
+
+/// Nodes as stored, the recent ones remembered.
+struct Nodes<'a> {
+    audit: &'a dyn Audit,
+    known: HashMap<(u8, u64), cairn_core::Sha>,
+}
+
+impl cairn_core::log::NodeSource for Nodes<'_> {
+    type Error = StoreError;
+
+    fn node(&mut self, level: u8, index: u64) -> std::result::Result<cairn_core::Sha, StoreError> {
+        if let Some(hash) = self.known.get(&(level, index)) {
+            return Ok(*hash);
+        }
+        // A missing node makes the proof fail, which is what will be reported.
+        let hash = self.audit.node(level, index)?.unwrap_or(cairn_core::Sha::ZERO);
+        if self.known.len() > REMEMBERED_NODES {
+            self.known.clear();
+        }
+        self.known.insert((level, index), hash);
+        Ok(hash)
+    }
+}

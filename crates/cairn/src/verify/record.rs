@@ -1,0 +1,365 @@
+//! Checking one entry of the log and what it records.
+
+use std::collections::HashMap;
+
+use cairn_core::Sha;
+use cairn_core::entry::{GENESIS, Genesis, THOUGHT, ThoughtEntry, metadata_commitment};
+use cairn_core::log::leaf_hash;
+use cairn_core::thought::{TaskLink, chain_hash, task_hash};
+use serde_json::Value;
+
+use super::{Finding, Reason};
+use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Thoughts remembered as possible parents, by their position in the log.
+const REMEMBERED_PARENTS: usize = 1 << 14;
+/// Labels and task heads remembered; beyond this they are looked up again.
+const REMEMBERED_LABELS: usize = 1 << 15;
+
+/// Checks entries one after the other; remembers recent ones, since most links go to those.
+pub struct Checker<'a> {
+    audit: &'a dyn Audit,
+    origin: &'a str,
+    /// The last entry that the derived tables cover.
+    derived_through: i64,
+    parents: Vec<Parent>,
+    task_heads: HashMap<i64, (i64, Sha)>,
+    tasks: HashMap<i64, String>,
+    sessions: HashMap<i64, String>,
+    leaf: Vec<u8>,
+    link: Vec<u8>,
+    /// Thoughts seen.
+    pub thoughts: u64,
+    /// Thoughts seen that the derived list of actions must name.
+    pub actions: u64,
+}
+
+#[derive(Clone, Default)]
+struct Parent {
+    seq: u64,
+    session_no: i64,
+    chain_hash: [u8; 32],
+    id: String,
+}
+
+impl<'a> Checker<'a> {
+    /// Starts with nothing remembered.
+    pub fn new(audit: &'a dyn Audit, origin: &'a str, derived_through: i64) -> Checker<'a> {
+        Checker {
+            audit,
+            origin,
+            derived_through,
+            parents: vec![Parent::default(); REMEMBERED_PARENTS],
+            task_heads: HashMap::new(),
+            tasks: HashMap::new(),
+            sessions: HashMap::new(),
+            leaf: Vec::new(),
+            link: Vec::new(),
+            thoughts: 0,
+            actions: 0,
+        }
+    }
+
+    /// Checks one entry; returns the hash of its stored bytes, if there are any, and the first thing wrong.
+    pub fn check(&mut self, scanned: &Scanned<'_>) -> Result<(Option<Sha>, Option<Finding>)> {
+        let seq = scanned.seq;
+        if let Some((table, column)) = scanned.malformed {
+            let message =
+                format!("`{column}` of {table} {seq} does not hold the type of value it was written with");
+            let finding = Finding::new(Reason::LeafMismatch, table, message).at(seq);
+            return Ok((None, Some(finding.field(column, "a value of another type", "what is stored"))));
+        }
+        let Some(entry) = &scanned.entry else {
+            let message = format!("thought {seq} has no entry in the log");
+            return Ok((None, Some(Finding::new(Reason::MissingRecord, "entry", message).at(seq))));
+        };
+        let hash = leaf_hash(entry.leaf);
+        let wrong = match (entry.kind, &scanned.thought) {
+            (THOUGHT, Some(thought)) => self.check_thought(seq, thought, entry.leaf)?,
+            (THOUGHT, None) => {
+                let message = format!("the thought of log entry {seq} is gone");
+                let id = leaf_text(entry.leaf, "id");
+                Some(Finding { id, ..Finding::new(Reason::MissingRecord, "thought", message).at(seq) })
+            }
+            (GENESIS, None) => self.check_genesis(seq, entry),
+            (kind, thought) => {
+                let kept = if thought.is_some() { "a thought" } else { "nothing" };
+                let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");
+                Some(
+                    Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("kind", THOUGHT, kind),
+                )
+            }
+        };
+        // After the rows: if the bytes were changed, the rows tell which field.
+        let wrong = wrong.or_else(|| {
+            (entry.hash != hash.0).then(|| {
+                let message = format!("the stored hash of log entry {seq} is not the hash of its bytes");
+                let stored =
+                    entry.hash.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
+                Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("hash", hash, stored)
+            })
+        });
+        Ok((Some(hash), wrong))
+    }
+
+    fn check_genesis(&mut self, seq: u64, entry: &StoredEntry<'_>) -> Option<Finding> {
+        self.leaf.clear();
+        let timestamp = leaf_text(entry.leaf, "timestamp").unwrap_or_default();
+        Genesis { origin: self.origin, timestamp: &timestamp }.write(&mut self.leaf);
+        (seq != 0 || self.leaf != entry.leaf).then(|| {
+            let found = leaf_text(entry.leaf, "origin").unwrap_or_else(|| "something else".to_string());
+            let message = "the first entry of the log does not name the log it stands in".to_string();
+            Finding::new(Reason::LeafMismatch, "log", message).at(seq).field("origin", found, self.origin)
+        })
+    }
+
+    fn check_thought(
+        &mut self,
+        seq: u64,
+        thought: &StoredThought<'_>,
+        leaf: &[u8],
+    ) -> Result<Option<Finding>> {
+        self.thoughts += 1;
+        let place =
+            |reason, table, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
+                let message =
+                    format!("`{field}` of thought `{}` should be {expected} and is {actual}", thought.id);
+                Finding {
+                    id: Some(thought.id.to_string()),
+                    step_index: u64::try_from(thought.step_index).ok(),
+                    ..Finding::new(reason, table, cairn_core::preview::preview(&message, 400).into_owned())
+                        .at(seq)
+                        .field(field, expected, actual)
+                }
+            };
+        let wrong = |reason, field, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
+            Ok(Some(place(reason, "thought", field, expected, actual)))
+        };
+        let stored =
+            |bytes: &[u8]| bytes.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
+
+        let Some(content) = thought.content else {
+            return wrong(Reason::MissingRecord, "content", &"a text", &"nothing");
+        };
+        let content_hash = Sha::of(content.as_bytes());
+        if content_hash.0 != thought.content_hash {
+            return wrong(
+                Reason::ContentHashMismatch,
+                "content_hash",
+                &content_hash,
+                &stored(thought.content_hash),
+            );
+        }
+
+        let parent = match thought.parent_seq {
+            None => None,
+            Some(parent_seq) => match self.parent(parent_seq, seq)? {
+                None => return wrong(Reason::MissingRecord, "parent_id", &"an earlier thought", &"missing"),
+                Some(parent) if parent.session_no != thought.session_no => {
+                    let expected = format!("a thought of session number {}", thought.session_no);
+                    let actual = format!("one of session number {}", parent.session_no);
+                    return wrong(Reason::ChainHashMismatch, "parent_id", &expected, &actual);
+                }
+                Some(parent) => Some(parent),
+            },
+        };
+        let link = chain_hash(&content_hash, parent.as_ref().map(|parent| Sha(parent.chain_hash)).as_ref());
+        if link.0 != thought.chain_hash {
+            self.remember(seq, thought);
+            return wrong(Reason::ChainHashMismatch, "chain_hash", &link, &stored(thought.chain_hash));
+        }
+
+        let prev_hash = match thought.position {
+            0 => Some(Sha::ZERO),
+            position => self.predecessor(thought.task_no, position)?,
+        };
+        self.remember(seq, thought);
+        let Some(prev_hash) = prev_hash else {
+            let before = format!("a thought at position {} of its task", thought.position - 1);
+            return wrong(Reason::MissingRecord, "position", &before, &"none");
+        };
+        if prev_hash.0 != thought.prev_hash {
+            return wrong(Reason::PrevHashMismatch, "prev_hash", &prev_hash, &stored(thought.prev_hash));
+        }
+        let Some(task_id) = self.task_name(thought.task_no)? else {
+            return wrong(Reason::MissingRecord, "task_id", &"the label of its task", &"missing");
+        };
+        let hash = task_hash(
+            &TaskLink {
+                content,
+                id: thought.id,
+                prev_hash,
+                task_id: &task_id,
+                timestamp: thought.timestamp,
+                kind: thought.kind,
+            },
+            &mut self.link,
+        );
+        if hash.0 != thought.hash {
+            self.tasks.insert(thought.task_no, task_id);
+            return wrong(Reason::HashMismatch, "hash", &hash, &stored(thought.hash));
+        }
+        let Some(session_id) = self.session_name(thought.session_no)? else {
+            return wrong(Reason::MissingRecord, "session_id", &"the label of its session", &"missing");
+        };
+        let derived =
+            self.entry_bytes_differ(seq, thought, leaf, &task_id, &session_id, parent.as_ref(), content);
+        self.tasks.insert(thought.task_no, task_id);
+        self.sessions.insert(thought.session_no, session_id);
+        if let Some((field, in_log, in_row)) = derived {
+            return Ok(Some(place(Reason::LeafMismatch, "thought", &field, &in_log, &in_row)));
+        }
+        if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
+            self.actions += 1;
+            if !self.audit.action_is_listed(action_id, seq)? {
+                return Ok(Some(place(
+                    Reason::IndexMismatch,
+                    "action",
+                    "action_id",
+                    &action_id,
+                    &"not listed",
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Derives the entry's bytes from the row; if they are not those of the log, names a field that differs.
+    #[expect(clippy::too_many_arguments, reason = "everything that the bytes are made of")]
+    fn entry_bytes_differ(
+        &mut self,
+        seq: u64,
+        thought: &StoredThought<'_>,
+        leaf: &[u8],
+        task_id: &str,
+        session_id: &str,
+        parent: Option<&Parent>,
+        content: &str,
+    ) -> Option<(String, String, String)> {
+        let nothing_negative =
+            [thought.position, thought.step_index, thought.context_id.unwrap_or(0)].iter().all(|n| *n >= 0);
+        let sha = |bytes: &[u8]| bytes.try_into().map_or(Sha::ZERO, Sha);
+        let salt = thought.salt.map(|salt| <[u8; 32]>::try_from(salt).unwrap_or_default());
+        self.leaf.clear();
+        ThoughtEntry {
+            action_id: thought.action_id,
+            agent_id: thought.agent_id,
+            brief_id: thought.brief_id,
+            chain_hash: sha(thought.chain_hash),
+            content_hash: sha(thought.content_hash),
+            content_length: content.len() as u64,
+            context_id: thought.context_id.map(i64::unsigned_abs),
+            hash: sha(thought.hash),
+            id: thought.id,
+            idempotency_key: thought.idempotency_key,
+            metadata_commitment: thought
+                .metadata
+                .zip(salt)
+                .map(|(metadata, salt)| metadata_commitment(&salt, metadata.as_bytes())),
+            parent_id: parent.map(|parent| parent.id.as_str()),
+            position: thought.position.unsigned_abs(),
+            prev_hash: sha(thought.prev_hash),
+            seq,
+            session_id,
+            step_index: thought.step_index.unsigned_abs(),
+            task_id,
+            timestamp: thought.timestamp,
+            kind: thought.kind,
+        }
+        .write(&mut self.leaf);
+        if self.leaf != leaf || !nothing_negative {
+            return Some(first_difference(leaf, &self.leaf));
+        }
+        // A salt without metadata is in no commitment.
+        (thought.metadata.is_some() != thought.salt.is_some()).then(|| {
+            ("salt".to_string(), "a salt exactly if there is metadata".to_string(), "otherwise".to_string())
+        })
+    }
+
+    /// Whatever stands at `parent_seq`, if that is before `seq`.
+    fn parent(&mut self, parent_seq: i64, seq: u64) -> Result<Option<Parent>> {
+        let Ok(parent_seq) = u64::try_from(parent_seq) else { return Ok(None) };
+        if parent_seq >= seq {
+            return Ok(None);
+        }
+        let slot = &mut self.parents[parent_seq as usize % REMEMBERED_PARENTS];
+        if slot.seq == parent_seq && !slot.id.is_empty() {
+            return Ok(Some(slot.clone()));
+        }
+        let found = self.audit.parent(parent_seq)?;
+        Ok(found.map(|(id, session_no, hash)| Parent { seq: parent_seq, session_no, chain_hash: hash.0, id }))
+    }
+
+    /// The stored `hash` before a position of a task.
+    fn predecessor(&mut self, task_no: i64, position: i64) -> Result<Option<Sha>> {
+        match self.task_heads.get(&task_no) {
+            Some((newest, hash)) if *newest == position - 1 => Ok(Some(*hash)),
+            _ => match u64::try_from(position - 1) {
+                Ok(before) => self.audit.task_hash(task_no, before),
+                Err(_) => Ok(None),
+            },
+        }
+    }
+
+    fn remember(&mut self, seq: u64, thought: &StoredThought<'_>) {
+        let slot = &mut self.parents[seq as usize % REMEMBERED_PARENTS];
+        slot.seq = seq;
+        slot.session_no = thought.session_no;
+        slot.chain_hash = thought.chain_hash.try_into().unwrap_or_default();
+        slot.id.clear();
+        slot.id.push_str(thought.id);
+        if self.task_heads.len() > REMEMBERED_LABELS {
+            self.task_heads.clear();
+        }
+        let hash = thought.hash.try_into().map_or(Sha::ZERO, Sha);
+        self.task_heads.insert(thought.task_no, (thought.position, hash));
+    }
+
+    /// Takes the label out of memory; the caller puts it back.
+    fn task_name(&mut self, no: i64) -> Result<Option<String>> {
+        if self.tasks.len() > REMEMBERED_LABELS {
+            self.tasks.clear();
+        }
+        match self.tasks.remove(&no) {
+            Some(name) => Ok(Some(name)),
+            None => self.audit.task_name(no),
+        }
+    }
+
+    fn session_name(&mut self, no: i64) -> Result<Option<String>> {
+        if self.sessions.len() > REMEMBERED_LABELS {
+            self.sessions.clear();
+        }
+        match self.sessions.remove(&no) {
+            Some(name) => Ok(Some(name)),
+            None => self.audit.session_name(no),
+        }
+    }
+}
+
+fn leaf_text(leaf: &[u8], field: &str) -> Option<String> {
+    let value: Value = serde_json::from_slice(leaf).ok()?;
+    Some(value.get(field)?.as_str()?.to_string())
+}
+
+/// The first field in which two entries differ, with both values.
+fn first_difference(in_log: &[u8], from_row: &[u8]) -> (String, String, String) {
+    let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Map<String, Value>>(bytes).ok();
+    if let (Some(in_log), Some(from_row)) = (parse(in_log), parse(from_row)) {
+        for (field, expected) in &in_log {
+            if from_row.get(field) != Some(expected) {
+                let show = |value: Option<&Value>| match value {
+                    Some(Value::String(text)) => text.clone(),
+                    Some(Value::Null) | None => "nothing".to_string(),
+                    Some(other) => other.to_string(),
+                };
+                // The commitment is what differs; the metadata (or its salt) is what was changed.
+                let name = if field == "metadata_commitment" { "metadata" } else { field };
+                return (name.to_string(), show(Some(expected)), show(from_row.get(field)));
+            }
+        }
+    }
+    ("leaf".to_string(), "the bytes that the row gives".to_string(), "other bytes".to_string())
+}
