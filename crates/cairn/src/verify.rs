@@ -12,8 +12,8 @@ use std::fmt;
 use cairn_core::Sha;
 use serde::{Serialize, Serializer};
 
-use crate::error::Result;
-use crate::store::{ChainOf, Store};
+use crate::error::{Error, Result};
+use crate::store::{ChainOf, Store, StoreError};
 
 /// What to verify.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,6 +176,20 @@ impl Report {
         self.findings_total == 0
     }
 
+    /// For a database that cannot be read to the end.
+    fn damaged(what: &str) -> Report {
+        let message = format!("the database is damaged and could not be read to the end: {what}");
+        Report {
+            records: 0,
+            chain_length: 0,
+            log_size: 0,
+            root: None,
+            findings: vec![Finding::new(Reason::MissingRecord, "database", message)],
+            findings_total: 1,
+            notes: vec!["verification stopped there: everything else is unverified".to_string()],
+        }
+    }
+
     /// The verdict in one sentence.
     pub fn message(&self) -> String {
         let thoughts =
@@ -224,9 +238,14 @@ pub(crate) fn verify(
     scope: &Scope,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report> {
-    match scope {
+    let verified = match scope {
         Scope::All => whole::verify(store, progress),
         Scope::Session(name) => chain::verify(store, ChainOf::Session(name), progress),
         Scope::Task(name) => chain::verify(store, ChainOf::Task(name), progress),
+    };
+    match verified {
+        // A file too damaged to be read to the end is a verdict, not a failure to reach one.
+        Err(Error::Store(StoreError::Damaged(what))) => Ok(Report::damaged(&what)),
+        other => other,
     }
 }

@@ -5,24 +5,22 @@
 //! tasks and sessions) is true as long as the log has the size it left behind; if another process has
 //! appended since, all of it is read again.
 
-use std::collections::HashMap;
+mod step;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cairn_core::Sha;
-use cairn_core::entry::{Salt, THOUGHT, ThoughtEntry, metadata_commitment};
-use cairn_core::id::ThoughtId;
-use cairn_core::log::{Edge, leaf_hash};
-use cairn_core::thought::{CheckedThought, TaskLink, Thought, chain_hash, task_hash};
-use cairn_core::time::Timestamp;
+use cairn_core::entry::Salt;
+use cairn_core::thought::{CheckedThought, Thought};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::options::{Clock, IdSource};
-use crate::store::{Append, ParentLink, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow};
+use crate::store::{Append, StoreError, StoreWriter};
+use step::{Heads, Step};
 
 /// The most thoughts in one transaction.
 const MAX_BATCH: usize = 512;
@@ -33,8 +31,6 @@ const CATCH_UP_ROWS: u64 = 512;
 /// Beyond this many uncovered entries they are caught up even while thoughts keep coming, lest the next
 /// search wait for minutes of work.
 const MAX_BEHIND: u64 = 1 << 16;
-/// How many labels and possible parents are remembered at most.
-const MAX_REMEMBERED: usize = 1 << 14;
 /// How long a writer that has just served many callers waits for them to come back.
 const GATHER: Duration = Duration::from_micros(200);
 
@@ -109,14 +105,6 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// What the writer remembers of the log as it left it.
-struct Heads {
-    edge: Edge,
-    tasks: HashMap<String, TaskHead>,
-    sessions: HashMap<String, SessionHead>,
-    parents: HashMap<ThoughtId, ParentLink>,
 }
 
 struct Work {
@@ -199,8 +187,8 @@ impl Work {
             batch.into_iter().map(|request| (request.reply, Some((request.thought, request.salt)))).unzip();
         let Work { store, clock, ids, heads, leaf, link, .. } = self;
         let mut write = |tx: &mut dyn Append| {
-            let current = heads_of(heads, tx)?;
-            let mut step = Step { tx, heads: current, clock, ids, leaf, link, dirty: Dirty::default() };
+            let heads = Heads::current(heads, tx)?;
+            let mut step = Step::new(tx, heads, clock, ids, leaf, link);
             for thought in &mut thoughts {
                 let (thought, salt) = thought.take().expect("a transaction runs once");
                 done.push(match step.record(thought, salt) {
@@ -254,321 +242,4 @@ fn gather(queue: &Receiver<Job>, last_batch: usize, sort: &mut impl FnMut(Job)) 
         }
         taken += 1;
     }
-}
-
-/// The remembered heads if they still are those of the log, else the log's, read again.
-fn heads_of<'h>(
-    remembered: &'h mut Option<Heads>,
-    tx: &mut dyn Append,
-) -> std::result::Result<&'h mut Heads, StoreError> {
-    let size = tx.size()?;
-    if remembered.as_ref().is_some_and(|heads| heads.edge.size() != size) {
-        *remembered = None;
-    }
-    if remembered.is_none() {
-        let hashes = Edge::nodes_needed(size)
-            .into_iter()
-            .map(|(level, index)| tx.node(level, index))
-            .collect::<std::result::Result<_, _>>()?;
-        let edge = Edge::load(size, hashes)
-            .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
-        *remembered =
-            Some(Heads { edge, tasks: HashMap::new(), sessions: HashMap::new(), parents: HashMap::new() });
-    }
-    let heads = remembered.as_mut().expect("set just above");
-    if heads.tasks.len().max(heads.sessions.len()) > MAX_REMEMBERED {
-        heads.tasks.clear();
-        heads.sessions.clear();
-    }
-    if heads.parents.len() > MAX_REMEMBERED {
-        heads.parents.clear();
-    }
-    Ok(heads)
-}
-
-/// Heads that have moved in this transaction.
-#[derive(Default)]
-struct Dirty {
-    tasks: HashMap<i64, TaskHead>,
-    sessions: HashMap<i64, SessionHead>,
-}
-
-/// One transaction under way.
-struct Step<'a> {
-    tx: &'a mut dyn Append,
-    heads: &'a mut Heads,
-    clock: &'a Clock,
-    ids: &'a IdSource,
-    leaf: &'a mut Vec<u8>,
-    link: &'a mut Vec<u8>,
-    dirty: Dirty,
-}
-
-impl Step<'_> {
-    /// Records one thought. An error other than `Store` concerns this thought alone: nothing of it was
-    /// written, and the transaction goes on.
-    fn record(&mut self, thought: CheckedThought, salt: Option<Salt>) -> Result<Recorded> {
-        if let Some(key) = &thought.idempotency_key
-            && let Some(first) = self.tx.by_key(key.as_str())?
-        {
-            return repeated(&thought, first);
-        }
-        if let Some(id) = thought.context_id {
-            return Err(Error::NotFound { what: "context", id: id.to_string() });
-        }
-        if let Some(id) = &thought.brief_id {
-            return Err(Error::NotFound { what: "brief", id: id.to_string() });
-        }
-        let session = self.session(thought.session_id.as_str())?;
-        let parent = self.parent(&thought, session.as_ref())?;
-        let id = ThoughtId::new((self.ids)())
-            .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
-
-        // From here on the thought is good; only its id could still be taken.
-        let session = match session {
-            Some(session) => session,
-            None => SessionHead { no: self.tx.add_session(thought.session_id.as_str())?, length: 0 },
-        };
-        let task = match self.task(thought.task_id.as_str())? {
-            Some(task) => task,
-            None => TaskHead { no: self.tx.add_task(thought.task_id.as_str())?, length: 0, head: Sha::ZERO },
-        };
-        let timestamp = (self.clock)();
-        let seq = self.heads.edge.size();
-        let hash = task_hash(
-            &TaskLink {
-                content: &thought.content,
-                id: id.as_str(),
-                prev_hash: task.head,
-                task_id: thought.task_id.as_str(),
-                timestamp: timestamp.as_str(),
-                kind: thought.kind.as_str(),
-            },
-            self.link,
-        );
-        let link = chain_hash(&thought.content_hash, parent.as_ref().map(|parent| &parent.chain_hash));
-        let row = ThoughtRow {
-            seq,
-            id: id.as_str(),
-            kind: thought.kind.as_str(),
-            task_no: task.no,
-            position: task.length,
-            session_no: session.no,
-            step_index: session.length,
-            parent_seq: parent.as_ref().map(|parent| parent.seq),
-            agent_id: thought.agent_id.as_str(),
-            action_id: thought.action_id.as_ref().map(|id| id.as_str()),
-            context_id: None,
-            brief_id: None,
-            timestamp: timestamp.as_str(),
-            content: &thought.content,
-            metadata: thought.metadata.as_deref(),
-            salt: salt.as_ref(),
-            idempotency_key: thought.idempotency_key.as_ref().map(|key| key.as_str()),
-            prev_hash: task.head,
-            hash,
-            content_hash: thought.content_hash,
-            chain_hash: link,
-        };
-        match self.tx.insert_thought(&row) {
-            Err(StoreError::Taken(_)) => {
-                return Err(Error::Conflict(format!("a thought with the id `{id}` is already recorded")));
-            }
-            other => other?,
-        }
-        self.leaf.clear();
-        entry_of(&row, &thought).write(self.leaf);
-        let leaf = leaf_hash(self.leaf);
-        self.tx.insert_entry(seq, THOUGHT, self.leaf, &leaf)?;
-        let mut nodes = Ok(());
-        let tx = &mut *self.tx;
-        self.heads.edge.push(leaf, &mut |node| {
-            if nodes.is_ok() {
-                nodes = tx.insert_node(&node);
-            }
-        });
-        nodes?;
-
-        self.move_heads(
-            &thought,
-            &id,
-            task,
-            session,
-            hash,
-            ParentLink { seq, session_no: session.no, chain_hash: link },
-        );
-        Ok(recorded(thought, id, timestamp, session.length, task.head, hash, link, seq))
-    }
-
-    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
-        match self.heads.sessions.get(name) {
-            Some(session) => Ok(Some(*session)),
-            None => Ok(self.tx.session(name)?),
-        }
-    }
-
-    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
-        match self.heads.tasks.get(name) {
-            Some(task) => Ok(Some(*task)),
-            None => Ok(self.tx.task(name)?),
-        }
-    }
-
-    fn parent(
-        &mut self,
-        thought: &CheckedThought,
-        session: Option<&SessionHead>,
-    ) -> Result<Option<ParentLink>> {
-        let Some(id) = &thought.parent_id else { return Ok(None) };
-        let link = match self.heads.parents.get(id) {
-            Some(link) => *link,
-            None => self
-                .tx
-                .parent(id.as_str())?
-                .ok_or_else(|| Error::invalid("parent_id", format!("there is no thought `{id}`")))?,
-        };
-        if session.is_none_or(|session| session.no != link.session_no) {
-            return Err(Error::invalid(
-                "parent_id",
-                format!("thought `{id}` belongs to another session than `{}`", thought.session_id),
-            ));
-        }
-        Ok(Some(link))
-    }
-
-    fn move_heads(
-        &mut self,
-        thought: &CheckedThought,
-        id: &ThoughtId,
-        task: TaskHead,
-        session: SessionHead,
-        hash: Sha,
-        link: ParentLink,
-    ) {
-        let task = TaskHead { length: task.length + 1, head: hash, ..task };
-        let session = SessionHead { length: session.length + 1, ..session };
-        remember(&mut self.heads.tasks, thought.task_id.as_str(), task);
-        remember(&mut self.heads.sessions, thought.session_id.as_str(), session);
-        self.heads.parents.insert(id.clone(), link);
-        self.dirty.tasks.insert(task.no, task);
-        self.dirty.sessions.insert(session.no, session);
-    }
-
-    /// Writes the heads that have moved.
-    fn flush(self) -> std::result::Result<(), StoreError> {
-        if self.dirty.tasks.is_empty() {
-            return Ok(());
-        }
-        for head in self.dirty.tasks.values() {
-            self.tx.set_task(head)?;
-        }
-        for head in self.dirty.sessions.values() {
-            self.tx.set_session(head)?;
-        }
-        self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())
-    }
-}
-
-/// Overwrites without allocating the key again.
-fn remember<T>(heads: &mut HashMap<String, T>, name: &str, head: T) {
-    match heads.get_mut(name) {
-        Some(slot) => *slot = head,
-        None => drop(heads.insert(name.to_string(), head)),
-    }
-}
-
-fn entry_of<'a>(row: &ThoughtRow<'a>, thought: &'a CheckedThought) -> ThoughtEntry<'a> {
-    ThoughtEntry {
-        action_id: row.action_id,
-        agent_id: row.agent_id,
-        brief_id: row.brief_id,
-        chain_hash: row.chain_hash,
-        content_hash: row.content_hash,
-        content_length: row.content.len() as u64,
-        context_id: row.context_id,
-        hash: row.hash,
-        id: row.id,
-        idempotency_key: row.idempotency_key,
-        metadata_commitment: row
-            .metadata
-            .zip(row.salt)
-            .map(|(metadata, salt)| metadata_commitment(salt, metadata.as_bytes())),
-        parent_id: thought.parent_id.as_ref().map(|id| id.as_str()),
-        position: row.position,
-        prev_hash: row.prev_hash,
-        seq: row.seq,
-        session_id: thought.session_id.as_str(),
-        step_index: row.step_index,
-        task_id: thought.task_id.as_str(),
-        timestamp: row.timestamp,
-        kind: row.kind,
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the fields that only the writer knows")]
-fn recorded(
-    thought: CheckedThought,
-    id: ThoughtId,
-    timestamp: Timestamp,
-    step_index: u64,
-    prev_hash: Sha,
-    hash: Sha,
-    chain_hash: Sha,
-    seq: u64,
-) -> Recorded {
-    Recorded {
-        metadata: thought.metadata,
-        thought: Thought {
-            id,
-            kind: thought.kind,
-            task_id: thought.task_id,
-            session_id: thought.session_id,
-            agent_id: thought.agent_id,
-            content: thought.content,
-            parent_id: thought.parent_id,
-            action_id: thought.action_id,
-            context_id: thought.context_id,
-            brief_id: thought.brief_id,
-            metadata: None,
-            step_index,
-            timestamp,
-            prev_hash,
-            hash,
-            content_hash: thought.content_hash,
-            chain_hash,
-            seq,
-        },
-    }
-}
-
-/// The first record again, if this call asks for the same thing.
-fn repeated(thought: &CheckedThought, first: Thought) -> Result<Recorded> {
-    let metadata = first
-        .metadata
-        .as_ref()
-        .map(|map| cairn_core::canonical::to_bytes(&serde_json::Value::Object(map.clone())))
-        .transpose()
-        .map_err(|error| StoreError::Damaged(error.to_string()))?
-        .and_then(|bytes| String::from_utf8(bytes).ok());
-    let differs = [
-        ("type", thought.kind != first.kind),
-        ("content", thought.content_hash != first.content_hash),
-        ("task_id", thought.task_id != first.task_id),
-        ("session_id", thought.session_id != first.session_id),
-        ("agent_id", thought.agent_id != first.agent_id),
-        ("parent_id", thought.parent_id != first.parent_id),
-        ("action_id", thought.action_id != first.action_id),
-        ("context_id", thought.context_id != first.context_id),
-        ("brief_id", thought.brief_id != first.brief_id),
-        ("metadata", thought.metadata != metadata),
-    ];
-    let fields: Vec<&str> = differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
-    if fields.is_empty() {
-        return Ok(Recorded { thought: first, metadata });
-    }
-    Err(Error::Conflict(format!(
-        "this idempotency_key was used for thought `{}` with another {}; use a new key for a new thought",
-        first.id,
-        fields.join(", ")
-    )))
 }

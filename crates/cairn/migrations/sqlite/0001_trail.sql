@@ -66,10 +66,12 @@ CREATE TABLE thought (
 
 CREATE UNIQUE INDEX thought_idempotency_key ON thought (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
--- Derived, and caught up in chunks: `through` is the last entry they cover.
+-- Derived, and caught up in chunks: `through` is the last entry they cover, `segments` the hash of the
+-- search index's own list of its parts.
 CREATE TABLE derived (
-  one     INTEGER PRIMARY KEY CHECK (one = 1),
-  through INTEGER NOT NULL
+  one      INTEGER PRIMARY KEY CHECK (one = 1),
+  through  INTEGER NOT NULL,
+  segments BLOB    NOT NULL
 ) STRICT;
 
 CREATE TABLE action (

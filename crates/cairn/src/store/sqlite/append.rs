@@ -5,9 +5,8 @@ use cairn_core::log::Node;
 use cairn_core::thought::Thought;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::SqliteStore;
 use super::error::store_error;
-use super::read;
+use super::{SqliteStore, fts5, read};
 use crate::store::{Append, ParentLink, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -44,6 +43,7 @@ impl StoreWriter for SqliteWriter {
             transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
             transaction.execute("DELETE FROM action", [])?;
             transaction.execute("UPDATE derived SET through = 0", [])?;
+            note_segments(&transaction)?;
             transaction.commit()
         };
         clear(&mut self.connection).map_err(store_error)
@@ -79,8 +79,18 @@ fn catch_up(connection: &mut Connection, rows: u64) -> rusqlite::Result<u64> {
              SELECT action_id, seq FROM thought WHERE seq > ?1 AND seq <= ?2 AND action_id IS NOT NULL",
         )?
         .execute([through, to])?;
+    note_segments(&transaction)?;
     transaction.commit()?;
     Ok(newest - to)
+}
+
+/// Notes what the search index says of its own parts, so that a change of it is seen.
+fn note_segments(connection: &Connection) -> rusqlite::Result<()> {
+    // FTS5 holds its newest words in memory until it has to write them; reading makes it.
+    connection.execute("INSERT INTO search (search) VALUES ('flush')", [])?;
+    let segments = Sha::of(&fts5::structure(connection)?);
+    connection.prepare_cached("UPDATE derived SET segments = ?1")?.execute([segments.0])?;
+    Ok(())
 }
 
 struct SqliteAppend<'a> {
@@ -217,5 +227,38 @@ impl Append for SqliteAppend<'_> {
 
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
         self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cairn_core::time::Timestamp;
+
+    use super::*;
+    use crate::options::Durability;
+    use crate::store::sqlite::Birth;
+
+    /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
+    #[test]
+    fn a_full_disk_is_said_in_words_and_undoes_the_whole_transaction() {
+        let folder = tempfile::tempdir().unwrap();
+        let birth = Birth {
+            origin: "cairn/test".into(),
+            timestamp: Timestamp::parse("2026-04-17T00:00:00Z").unwrap(),
+        };
+        let store = SqliteStore::open(folder.path().join("cairn.db"), Durability::Full, Some(birth)).unwrap();
+        let connection = store.connect(false).unwrap();
+        let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+        connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
+        let mut writer = SqliteWriter { connection };
+        let mut fill = |tx: &mut dyn Append| {
+            (0..1000).try_for_each(|i| tx.insert_entry(100 + i, "test", &[7; 1000], &Sha::ZERO))
+        };
+        assert_eq!(writer.transaction(&mut fill), Err(StoreError::DiskFull));
+        let left: i64 =
+            writer.connection.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 1, "only the first entry of the log");
+        writer.connection.pragma_update(None, "max_page_count", pages + 1000).unwrap();
+        assert_eq!(writer.transaction(&mut fill), Ok(()), "and with space again it goes on");
     }
 }

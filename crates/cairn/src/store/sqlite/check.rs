@@ -1,9 +1,9 @@
 //! Checks that are best asked of SQLite itself: heads against rows, the schema, the search index.
 
 use cairn_core::Sha;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::schema;
+use super::{fts5, schema};
 use crate::verify::{Finding, Reason};
 
 /// Compares the stored head of every task and session with its newest thought.
@@ -108,6 +108,14 @@ pub fn search_index(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> 
     let mut report = |message: String| {
         visit(Finding::new(Reason::IndexMismatch, "search", message));
     };
+    let noted: Option<Vec<u8>> =
+        connection.query_row("SELECT segments FROM derived", [], |row| row.get(0)).optional()?;
+    let found = fts5::structure(connection).optional()?.map(|structure| Sha::of(&structure).0.to_vec());
+    if noted.is_none() || noted != found {
+        report("the search index has other parts than were noted when it was last written".to_string());
+    } else if let Err(message) = fts5::short_cuts(connection)? {
+        report(format!("the search index is not sound: {message}"));
+    }
     let config: Vec<(String, i64)> = connection
         .prepare("SELECT k, v FROM search_config")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1).unwrap_or(-1))))?

@@ -4,6 +4,7 @@ mod append;
 mod audit;
 mod check;
 mod error;
+mod fts5;
 mod read;
 mod schema;
 mod search;

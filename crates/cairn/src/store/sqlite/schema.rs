@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use cairn_core::Sha;
 use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
-use super::Birth;
 use super::error::store_error;
+use super::{Birth, fts5};
 use crate::error::OpenError;
 
 /// "CARN": how `file` and other tools can tell whose database it is.
@@ -113,7 +114,8 @@ fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
         "INSERT INTO log (one, origin, size, root) VALUES (1, ?1, 1, ?2)",
         params![birth.origin, edge.root().0],
     )?;
-    connection.execute("INSERT INTO derived (one, through) VALUES (1, 0)", [])?;
+    let segments = Sha::of(&fts5::structure(connection)?);
+    connection.execute("INSERT INTO derived (one, through, segments) VALUES (1, 0, ?1)", [segments.0])?;
     Ok(())
 }
 

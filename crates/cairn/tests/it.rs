@@ -1,0 +1,26 @@
+//! The behaviour of the library over a real SQLite file.
+
+#[path = "it/harness.rs"]
+mod harness;
+
+/// Several handles and many threads on one file.
+#[path = "it/concurrent.rs"]
+mod concurrent;
+/// Files that cannot be opened, and what is said about them.
+#[path = "it/open.rs"]
+mod open;
+/// Reading: records, listings, trees, trails.
+#[path = "it/read.rs"]
+mod read;
+/// Writing: hashes, chains, refusals, repeated calls.
+#[path = "it/record.rs"]
+mod record;
+/// Searching.
+#[path = "it/search.rs"]
+mod search;
+/// Changing what is stored behind Cairn's back: `verify` must name it.
+#[path = "it/tamper.rs"]
+mod tamper;
+/// What `verify` says, and that it never cries wolf.
+#[path = "it/verify.rs"]
+mod verify;

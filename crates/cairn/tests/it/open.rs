@@ -1,0 +1,100 @@
+use std::fs;
+use std::path::Path;
+
+use cairn::{Cairn, Durability, OpenError, Options};
+use rusqlite::Connection;
+
+use crate::harness::{TestCairn, plan};
+
+fn refused(path: &Path) -> OpenError {
+    Cairn::open(path).err().expect("must be refused")
+}
+
+#[test]
+fn a_missing_folder_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("nowhere");
+    match refused(&missing.join("cairn.db")) {
+        OpenError::NoFolder { folder } => assert_eq!(folder, missing),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_missing_file_is_made_only_when_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let opened = Options::new().create(false).open(&path);
+    assert!(matches!(opened.err(), Some(OpenError::Missing { .. })));
+    assert!(!path.exists());
+    Cairn::open(&path).unwrap();
+    assert!(Options::new().create(false).open(&path).is_ok());
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    let text = "these are my notes\n".repeat(100);
+    fs::write(&path, &text).unwrap();
+    let error = refused(&path);
+    assert!(
+        matches!(&error, OpenError::NotOurs { found, .. } if found == "it is not an SQLite file"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.db");
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE customer (id)").unwrap();
+    let before = fs::read(&path).unwrap();
+    assert!(matches!(refused(&path), OpenError::NotOurs { .. }));
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_newer_file_is_refused_with_both_versions() {
+    let db = TestCairn::new();
+    db.sql().pragma_update(None, "user_version", 99).unwrap();
+    match refused(&db.path()) {
+        OpenError::Newer { found: 99, known: 1, .. } => {}
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn our_files_can_be_told_by_their_application_id() {
+    let db = TestCairn::new();
+    let id: i64 = db.sql().pragma_query_value(None, "application_id", |row| row.get(0)).unwrap();
+    assert_eq!(id, 0x4341_524e);
+    let mode: String = db.sql().pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn ten_that_open_a_new_file_at_once_share_one_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let origins: Vec<String> = std::thread::scope(|scope| {
+        let open = || {
+            let cairn = Cairn::open(&path).unwrap();
+            cairn.record(plan("t", "x")).unwrap();
+            cairn.status().unwrap().origin
+        };
+        let threads: Vec<_> = (0..10).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(origins.iter().all(|origin| *origin == origins[0]));
+    let report = Cairn::open(&path).unwrap().verify(&cairn::Scope::All).unwrap();
+    assert!(report.valid() && report.records == 10);
+}
+
+#[test]
+fn normal_durability_records_and_verifies() {
+    let db = TestCairn::with(Options::new().durability(Durability::Normal));
+    db.record(plan("t", "x")).unwrap();
+    db.check();
+}

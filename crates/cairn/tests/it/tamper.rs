@@ -1,0 +1,310 @@
+//! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
+//! must name a place. Likewise for rows that are deleted, doubled and swapped.
+
+use cairn::{Cairn, NewThought, Report, Scope, ThoughtType};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::json;
+
+use crate::harness::TestCairn;
+
+/// A database with something in every column that can hold something.
+fn filled() -> TestCairn {
+    let db = TestCairn::real();
+    let mut parent: Option<String> = None;
+    for i in 0..60 {
+        let mut draft = NewThought::new(ThoughtType::ALL[i % 4], format!("thought number {i} of many"))
+            .task(format!("task {}", i % 3))
+            .session(format!("session {}", i % 2))
+            .agent("ada");
+        if i % 3 == 0 {
+            draft = draft.action(format!("action {i}")).idempotency_key(format!("key {i}"));
+            draft = draft.metadata(json!({"branch": "main", "i": i}).as_object().unwrap().clone());
+        }
+        draft.parent_id = parent.take().filter(|_| i % 2 == 1 && i % 10 != 1);
+        let thought =
+            db.record(draft.clone()).or_else(|_| db.record(NewThought { parent_id: None, ..draft })).unwrap();
+        parent = Some(thought.id.to_string());
+    }
+    // A parent within the same session, so that the column is filled.
+    let roots = db.tree("session 0", false).unwrap();
+    for root in roots.iter().take(5) {
+        let draft = NewThought::new(ThoughtType::Reflection, "child").session("session 0").agent("bob");
+        db.record(draft.task("task 0").parent(&root.id)).unwrap();
+    }
+    // A search makes the index cover all of it.
+    let query = cairn::SearchQuery { query: "thought".into(), ..Default::default() };
+    assert!(!db.search(&query).unwrap().results.is_empty());
+    db.check();
+    db
+}
+
+/// A copy of the file, opened behind Cairn's back with every trigger noted and dropped.
+struct Copy {
+    folder: tempfile::TempDir,
+    sql: Connection,
+    triggers: Vec<String>,
+}
+
+impl Copy {
+    fn of(db: &TestCairn) -> Copy {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.db");
+        db.backup(&path, &mut |_| {}).unwrap();
+        let sql = Connection::open(&path).unwrap();
+        let list = |column: &str| -> Vec<String> {
+            let query = format!("SELECT {column} FROM sqlite_schema WHERE type = 'trigger'");
+            sql.prepare(&query)
+                .unwrap()
+                .query_map([], |row| row.get(0))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect()
+        };
+        let triggers = list("sql");
+        for name in list("name") {
+            sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
+        }
+        Copy { folder, sql, triggers }
+    }
+
+    /// Puts the triggers back, so that nothing but the change itself can be found.
+    fn verify(self) -> Report {
+        for trigger in &self.triggers {
+            self.sql.execute_batch(trigger).unwrap();
+        }
+        self.sql.close().unwrap();
+        Cairn::open(self.folder.path().join("copy.db")).unwrap().verify(&Scope::All).unwrap()
+    }
+}
+
+/// Tables whose rows we write, and those that FTS5 keeps beneath `search`.
+fn tables(sql: &Connection) -> Vec<String> {
+    sql.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('search') ORDER BY name",
+    )
+    .unwrap()
+    .query_map([], |row| row.get(0))
+    .unwrap()
+    .map(Result::unwrap)
+    .collect()
+}
+
+fn columns(sql: &Connection, table: &str) -> Vec<String> {
+    sql.prepare(&format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid"))
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
+}
+
+/// All rows of a table, as SQLite holds them.
+fn rows(sql: &Connection, table: &str, columns: &[String]) -> Vec<Vec<Value>> {
+    sql.prepare(&format!("SELECT {} FROM {table}", columns.join(", ")))
+        .unwrap()
+        .query_map([], |row| (0..columns.len()).map(|i| row.get(i)).collect())
+        .unwrap()
+        .map(Result::unwrap)
+        .collect()
+}
+
+fn find(row: &[Value], columns: &[String]) -> String {
+    assert_eq!(row.len(), columns.len());
+    columns
+        .iter()
+        .enumerate()
+        .map(|(i, column)| format!("{column} IS ?{}", i + 1))
+        .collect::<Vec<_>>()
+        .join(" AND ")
+}
+
+/// Another value of the same type.
+fn changed(value: &Value) -> Value {
+    match value {
+        Value::Null => Value::Text("something".into()),
+        Value::Integer(number) => Value::Integer(number + 1),
+        Value::Real(number) => Value::Real(number + 1.0),
+        Value::Text(text) => Value::Text(match text.chars().last() {
+            Some('x') => format!("{}y", &text[..text.len() - 1]),
+            Some(last) => format!("{}x", &text[..text.len() - last.len_utf8()]),
+            None => "x".into(),
+        }),
+        Value::Blob(bytes) => {
+            let mut bytes = bytes.clone();
+            match bytes.len() {
+                0 => bytes.push(1),
+                length => bytes[length / 2] ^= 1,
+            }
+            Value::Blob(bytes)
+        }
+    }
+}
+
+/// A row that is neither the first nor the last where there are enough.
+fn pick(rows: &[Vec<Value>], salt: usize) -> usize {
+    (rows.len() / 2 + salt * 7) % rows.len()
+}
+
+#[test]
+fn any_changed_cell_is_found() {
+    let db = filled();
+    let model = Copy::of(&db).sql;
+    let mut tried = 0;
+    for table in tables(&model) {
+        let columns = columns(&model, &table);
+        let rows = rows(&model, &table, &columns);
+        assert!(!rows.is_empty(), "{table} is empty: fill it");
+        for (index, column) in columns.iter().enumerate() {
+            // Prefer a row in which the column holds something.
+            let start = pick(&rows, index);
+            let order = (0..rows.len()).map(|i| &rows[(start + i) % rows.len()]);
+            let row = order.clone().find(|row| row[index] != Value::Null).unwrap_or(&rows[start]);
+            let copy = Copy::of(&db);
+            let mut values = row.clone();
+            values.push(match (&row[index], column.as_str()) {
+                (Value::Null, "context_id") => Value::Integer(7),
+                (value, _) => changed(value),
+            });
+            let update =
+                format!("UPDATE {table} SET {column} = ?{} WHERE {}", values.len(), find(row, &columns));
+            match copy.sql.execute(&update, params_from_iter(&values)) {
+                Ok(count) => assert_eq!(count, 1, "{table}.{column}"),
+                // The database itself does not allow it: a CHECK, or a uniqueness that makes a fork impossible.
+                Err(error) => {
+                    let code = error.sqlite_error_code();
+                    assert_eq!(
+                        code,
+                        Some(rusqlite::ErrorCode::ConstraintViolation),
+                        "{table}.{column}: {error}"
+                    );
+                    continue;
+                }
+            }
+            let report = copy.verify();
+            assert!(
+                !report.valid(),
+                "{table}.{column} was changed, and nothing was found: {:?}",
+                values.last()
+            );
+            assert!(!report.findings[0].message.is_empty());
+            tried += 1;
+        }
+    }
+    assert!(tried > 40, "{tried}");
+}
+
+#[test]
+fn any_deleted_row_is_found() {
+    let db = filled();
+    let model = Copy::of(&db).sql;
+    for table in tables(&model) {
+        let columns = columns(&model, &table);
+        let rows = rows(&model, &table, &columns);
+        for row in [&rows[0], &rows[rows.len() / 2], &rows[rows.len() - 1]] {
+            let copy = Copy::of(&db);
+            let delete = format!("DELETE FROM {table} WHERE {}", find(row, &columns));
+            assert_eq!(copy.sql.execute(&delete, params_from_iter(row)).unwrap(), 1, "{table}");
+            let report = copy.verify();
+            assert!(!report.valid(), "a row of {table} was deleted, and nothing was found");
+        }
+    }
+}
+
+#[test]
+fn any_doubled_row_is_found() {
+    let db = filled();
+    let model = Copy::of(&db).sql;
+    for table in tables(&model) {
+        let columns = columns(&model, &table);
+        let rows = rows(&model, &table, &columns);
+        let unique = |column: &str| {
+            matches!(
+                (table.as_str(), column),
+                (_, "seq" | "no" | "id" | "one" | "name" | "idempotency_key")
+                    | ("node", "idx")
+                    | ("thought", "position" | "step_index")
+                    | ("search_idx", "term")
+                    | ("search_config", "k")
+            )
+        };
+        let copy = Copy::of(&db);
+        let row: Vec<Value> = columns
+            .iter()
+            .zip(&rows[rows.len() / 2])
+            .map(|(column, value)| match value {
+                Value::Integer(number) if unique(column) => Value::Integer(number + 100_000),
+                Value::Text(text) if unique(column) => Value::Text(format!("{text} again")),
+                Value::Blob(bytes) if unique(column) => Value::Blob([&bytes[..], b"again"].concat()),
+                other => other.clone(),
+            })
+            .collect();
+        let places: Vec<String> = (1..=columns.len()).map(|i| format!("?{i}")).collect();
+        let insert = format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), places.join(", "));
+        match copy.sql.execute(&insert, params_from_iter(&row)) {
+            Ok(_) => {}
+            Err(error) => {
+                let code = error.sqlite_error_code();
+                assert_eq!(code, Some(rusqlite::ErrorCode::ConstraintViolation), "{table}: {error}");
+                continue;
+            }
+        }
+        let report = copy.verify();
+        assert!(!report.valid(), "a row of {table} was doubled, and nothing was found");
+    }
+}
+
+#[test]
+fn any_two_swapped_rows_are_found() {
+    let db = filled();
+    for (table, key, columns) in [
+        ("thought", "seq", "id, content, content_hash"),
+        ("thought", "seq", "content, metadata, salt, content_hash"),
+        ("entry", "seq", "kind, leaf, hash"),
+        ("entry", "seq", "leaf"),
+        ("task", "no", "length, head"),
+        ("session", "no", "length"),
+        ("search_docsize", "id", "sz"),
+    ] {
+        let copy = Copy::of(&db);
+        let sql = &copy.sql;
+        let keys: Vec<i64> = sql
+            .prepare(&format!("SELECT {key} FROM {table} ORDER BY {key}"))
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        // Two that differ: sizes of documents and lengths of chains are often equal.
+        let all = |k: i64| -> Vec<Value> {
+            let count = columns.split(", ").count();
+            sql.query_row(&format!("SELECT {columns} FROM {table} WHERE {key} = {k}"), [], |row| {
+                (0..count).map(|i| row.get(i)).collect()
+            })
+            .unwrap()
+        };
+        let first = keys[keys.len() / 3];
+        let Some(&second) = keys.iter().rev().find(|k| all(**k) != all(first)) else {
+            panic!("{table}: no two rows differ in {columns}")
+        };
+        let (a, b) = (all(first), all(second));
+        let update = |k: i64, values: &[Value]| {
+            let set: Vec<String> =
+                columns.split(", ").enumerate().map(|(i, column)| format!("{column} = ?{}", i + 1)).collect();
+            sql.execute(
+                &format!("UPDATE {table} SET {} WHERE {key} = {k}", set.join(", ")),
+                params_from_iter(values),
+            )
+            .unwrap();
+        };
+        if columns.starts_with("id") {
+            sql.execute(&format!("UPDATE {table} SET id = 'elsewhere' WHERE {key} = {first}"), []).unwrap();
+        }
+        update(second, &a);
+        update(first, &b);
+        assert!(
+            !copy.verify().valid(),
+            "{columns} of two rows of {table} were swapped, and nothing was found"
+        );
+    }
+}

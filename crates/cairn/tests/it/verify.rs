@@ -1,0 +1,201 @@
+use cairn::{NewThought, Reason, Report, Scope, ThoughtType};
+
+use crate::harness::{TestCairn, plan};
+
+/// Changes the database behind Cairn's back, with its seat belts off.
+fn tamper(db: &TestCairn, trigger: &str, sql: &str) {
+    db.sql().execute_batch(&format!("DROP TRIGGER {trigger}; {sql}")).unwrap();
+}
+
+fn first(report: &Report) -> (Reason, Option<&str>, Option<&str>) {
+    let finding = &report.findings[0];
+    (finding.reason, finding.id.as_deref(), finding.field.as_deref())
+}
+
+/// root ─┬─ analysis ─┬─ decision A
+///       │            └─ decision B
+///       └─ analysis 2
+fn branching() -> TestCairn {
+    let db = TestCairn::new();
+    let root = db.think(ThoughtType::Plan, "root", None);
+    let analysis = db.think(ThoughtType::Analysis, "analysis", Some(&root));
+    db.think(ThoughtType::Decision, "decision A", Some(&analysis));
+    db.think(ThoughtType::Decision, "decision B", Some(&analysis));
+    db.think(ThoughtType::Analysis, "analysis 2", Some(&root));
+    db
+}
+
+#[test]
+fn an_empty_database_is_valid_and_says_so() {
+    let report = TestCairn::new().check();
+    assert_eq!((report.records, report.log_size), (0, 1));
+    assert_eq!(report.message(), "nothing is recorded here, and nothing is wrong");
+}
+
+#[test]
+fn branches_verify_whole_and_in_part() {
+    let db = branching();
+    let report = db.check();
+    assert_eq!((report.records, report.log_size), (5, 6));
+    assert_eq!(report.message(), "5 thoughts recomputed, nothing was changed");
+    for scope in [Scope::Session("s".into()), Scope::Task("s".into())] {
+        let report = db.verify(&scope).unwrap();
+        assert!(report.valid(), "{:#?}", report.findings);
+        assert_eq!((report.records, report.chain_length), (5, 5));
+    }
+    let nothing = db.verify(&Scope::Session("elsewhere".into())).unwrap();
+    assert!(nothing.valid() && nothing.records == 0);
+}
+
+#[test]
+fn edited_content_is_a_content_hash_mismatch_at_that_record() {
+    let db = branching();
+    tamper(&db, "thought_no_update", "UPDATE thought SET content = 'decision C' WHERE id = 'r3'");
+    for scope in [Scope::All, Scope::Session("s".into()), Scope::Task("s".into())] {
+        let report = db.verify(&scope).unwrap();
+        assert_eq!(first(&report), (Reason::ContentHashMismatch, Some("r3"), Some("content_hash")));
+        let finding = &report.findings[0];
+        assert_eq!(finding.expected.as_deref(), Some(&*cairn::Sha::of(b"decision C").to_string()));
+        assert_eq!(finding.actual.as_deref(), Some(&*cairn::Sha::of(b"decision A").to_string()));
+        assert_eq!(finding.step_index, Some(2));
+    }
+}
+
+#[test]
+fn an_edited_link_of_the_tree_is_a_chain_hash_mismatch() {
+    let db = branching();
+    tamper(&db, "thought_no_update", "UPDATE thought SET chain_hash = zeroblob(32) WHERE id = 'r2'");
+    let report = db.verify(&Scope::Session("s".into())).unwrap();
+    assert_eq!(first(&report), (Reason::ChainHashMismatch, Some("r2"), Some("chain_hash")));
+}
+
+#[test]
+fn content_and_its_hash_edited_together_break_the_link() {
+    let db = branching();
+    let hash = cairn::Sha::of(b"other");
+    tamper(
+        &db,
+        "thought_no_update",
+        &format!("UPDATE thought SET content = 'other', content_hash = x'{hash}' WHERE id = 'r5'"),
+    );
+    assert_eq!(first(&db.verify(&Scope::All).unwrap()).0, Reason::ChainHashMismatch);
+}
+
+#[test]
+fn fields_outside_both_chains_are_covered_by_the_log() {
+    for (column, value) in [("agent_id", "'mallory'"), ("action_id", "'deploy'"), ("metadata", "'{}'")] {
+        let db = branching();
+        tamper(&db, "thought_no_update", &format!("UPDATE thought SET {column} = {value} WHERE id = 'r4'"));
+        let report = db.verify(&Scope::All).unwrap();
+        let (reason, id, field) = first(&report);
+        assert_eq!((reason, id), (Reason::LeafMismatch, Some("r4")), "{column}");
+        assert!(field == Some(column) || (column == "metadata" && field == Some("salt")), "{field:?}");
+    }
+}
+
+#[test]
+fn a_session_cut_short_is_a_missing_record() {
+    let db = branching();
+    tamper(&db, "thought_no_delete", "DELETE FROM thought WHERE id = 'r5'");
+    let whole = db.verify(&Scope::All).unwrap();
+    assert_eq!(first(&whole), (Reason::MissingRecord, Some("r5"), None));
+    assert_eq!(first(&db.verify(&Scope::Session("s".into())).unwrap()).0, Reason::MissingRecord);
+}
+
+#[test]
+fn a_dropped_trigger_is_reported() {
+    let db = branching();
+    tamper(&db, "entry_no_update", "");
+    let report = db.verify(&Scope::All).unwrap();
+    assert_eq!(report.message(), "the trigger entry_no_update is missing from the schema");
+}
+
+#[test]
+fn triggers_refuse_changes_in_words() {
+    let db = branching();
+    let refused = |sql: &str| db.sql().execute_batch(sql).unwrap_err().to_string();
+    assert_eq!(
+        refused("UPDATE thought SET content = 'x'"),
+        "thoughts are write-once: record a reflection that corrects it instead in UPDATE thought SET content = 'x' \
+         at offset 0"
+            .split(" in UPDATE")
+            .next()
+            .unwrap()
+    );
+    assert!(refused("DELETE FROM thought").starts_with("thoughts are write-once: they cannot be deleted"));
+    for table in ["entry", "node", "log", "task", "session"] {
+        assert!(refused(&format!("DELETE FROM {table}")).contains("append-only"), "{table}");
+    }
+    assert!(refused("UPDATE log SET size = 1").contains("it can only grow"));
+    assert!(refused("UPDATE task SET name = 'x'").contains("it can only grow"));
+    db.check();
+}
+
+#[test]
+fn a_report_names_a_hundred_findings_and_counts_the_rest() {
+    let db = TestCairn::new();
+    let all: Vec<_> = (0..300).map(|i| db.record_async(plan("t", &i.to_string()))).collect();
+    drop(all);
+    db.cairn.clone().close();
+    tamper(&db, "thought_no_update", "UPDATE thought SET agent_id = 'mallory'");
+    let report = db.verify(&Scope::All).unwrap();
+    assert_eq!(report.findings.len(), 100);
+    // Every record, and the trigger.
+    assert_eq!(report.findings_total, 301);
+    assert!(report.findings.windows(2).all(|pair| pair[0].seq <= pair[1].seq));
+    assert!(report.message().ends_with("(300 more findings)"), "{}", report.message());
+}
+
+#[test]
+fn verify_is_silent_while_others_write() {
+    let db = TestCairn::real();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (cairn, stop) = (db.another(), &stop);
+            scope.spawn(move || {
+                let mut parent = None;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let mut draft = NewThought::new(ThoughtType::Analysis, "busy").agent("ada");
+                    draft.parent_id = parent;
+                    let draft = draft.session(format!("s{writer}")).task("shared").action("act");
+                    parent = Some(cairn.record(draft).unwrap().id.to_string());
+                }
+            });
+        }
+        let checked = db.another();
+        for _ in 0..30 {
+            let report = checked.verify(&Scope::All).unwrap();
+            assert!(report.valid(), "{:#?}", report.findings);
+            let report = checked.verify(&Scope::Task("shared".into())).unwrap();
+            assert!(report.valid(), "{:#?}", report.findings);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    db.check();
+}
+
+#[test]
+fn several_chunks_of_the_log_make_one_tree() {
+    let db = TestCairn::new();
+    let all: Vec<_> = (0..9000).map(|i| db.record_async(plan("t", &i.to_string()))).collect();
+    drop(all);
+    db.cairn.clone().close();
+    let report = db.check();
+    assert_eq!((report.records, report.log_size), (9000, 9001));
+    for (table, at) in
+        [("level = 13 AND idx = 0", 0), ("level = 12 AND idx = 1", 4096), ("level = 1 AND idx = 4498", 8996)]
+    {
+        let db = db.another();
+        let copy = tempfile::tempdir().unwrap();
+        let path = copy.path().join("copy.db");
+        db.backup(&path, &mut |_| {}).unwrap();
+        let sql = rusqlite::Connection::open(&path).unwrap();
+        sql.execute_batch(&format!(
+            "DROP TRIGGER node_no_update; UPDATE node SET hash = zeroblob(32) WHERE {table}"
+        ))
+        .unwrap();
+        let report = cairn::Cairn::open(path).unwrap().verify(&Scope::All).unwrap();
+        assert_eq!((report.findings[0].table, report.findings[0].seq), ("node", Some(at)), "{table}");
+    }
+}
