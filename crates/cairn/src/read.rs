@@ -18,7 +18,8 @@ pub struct Filter {
     pub agent_id: Option<String>,
     /// At most so many.
     pub limit: Option<u64>,
-    /// After the page that gave this cursor.
+    /// After the page that gave this cursor. It is the position in the log of that page's last record, so
+    /// any position will do.
     pub cursor: Option<String>,
 }
 

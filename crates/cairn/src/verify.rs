@@ -198,7 +198,8 @@ impl Report {
             ([], _) if self.records == 0 => "nothing is recorded here, and nothing is wrong".to_string(),
             ([], _) => format!("{} recomputed, nothing was changed", thoughts(self.records)),
             ([first, ..], 1) => first.message.clone(),
-            ([first, ..], total) => format!("{} ({} more findings)", first.message, total - 1),
+            ([first, ..], 2) => format!("{} (and 1 more finding)", first.message),
+            ([first, ..], total) => format!("{} (and {} more findings)", first.message, total - 1),
         }
     }
 }

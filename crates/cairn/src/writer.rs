@@ -138,7 +138,7 @@ impl Work {
             let mut others = Vec::new();
             let mut stop = false;
             let mut sort = |job: Job| match job {
-                Job::Record(request) => batch.push(request),
+                Job::Record(request) => batch.push(*request),
                 Job::Stop => stop = true,
                 other => others.push(other),
             };
@@ -180,7 +180,7 @@ impl Work {
         Ok(())
     }
 
-    fn record_all(&mut self, batch: Vec<Box<Request>>) {
+    fn record_all(&mut self, batch: Vec<Request>) {
         let count = batch.len() as u64;
         let mut done: Vec<Result<Recorded>> = Vec::with_capacity(batch.len());
         let (replies, mut thoughts): (Vec<_>, Vec<_>) =

@@ -114,13 +114,9 @@ fn a_dropped_trigger_is_reported() {
 fn triggers_refuse_changes_in_words() {
     let db = branching();
     let refused = |sql: &str| db.sql().execute_batch(sql).unwrap_err().to_string();
-    assert_eq!(
-        refused("UPDATE thought SET content = 'x'"),
-        "thoughts are write-once: record a reflection that corrects it instead in UPDATE thought SET content = 'x' \
-         at offset 0"
-            .split(" in UPDATE")
-            .next()
-            .unwrap()
+    assert!(
+        refused("UPDATE thought SET content = 'x'")
+            .starts_with("thoughts are write-once: record a reflection that corrects it instead")
     );
     assert!(refused("DELETE FROM thought").starts_with("thoughts are write-once: they cannot be deleted"));
     for table in ["entry", "node", "log", "task", "session"] {
@@ -143,7 +139,7 @@ fn a_report_names_a_hundred_findings_and_counts_the_rest() {
     // Every record, and the trigger.
     assert_eq!(report.findings_total, 301);
     assert!(report.findings.windows(2).all(|pair| pair[0].seq <= pair[1].seq));
-    assert!(report.message().ends_with("(300 more findings)"), "{}", report.message());
+    assert!(report.message().ends_with("(and 300 more findings)"), "{}", report.message());
 }
 
 #[test]

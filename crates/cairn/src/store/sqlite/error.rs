@@ -9,6 +9,14 @@ pub fn is_busy(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// Whether the file, or what SQLite wants to put beside it, cannot be written.
+pub fn is_read_only(error: &Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
+    )
+}
+
 /// Whether a UNIQUE or PRIMARY KEY was violated.
 fn is_taken(error: &Error) -> bool {
     let code = error.sqlite_error().map(|e| e.extended_code);

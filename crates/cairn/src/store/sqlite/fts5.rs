@@ -156,8 +156,8 @@ fn segment_agrees(connection: &Connection, segment: &Segment) -> rusqlite::Resul
     })
 }
 
-/// The first and the last term that begin on a leaf page; none if the page only continues an earlier one.
-#[expect(clippy::type_complexity, reason = "the outer Option is about the page, the inner about its terms")]
+/// The first and the last term that begin on a leaf page, none if it only continues an earlier one; `None`
+/// outside if the page cannot be read.
 fn first_and_last_term(page: &[u8]) -> Option<Option<(Vec<u8>, Vec<u8>)>> {
     let footer = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let mut offsets = page.get(footer..)?;

@@ -9,7 +9,8 @@ mod read;
 mod schema;
 mod search;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::error::OpenError;
 use crate::options::Durability;
 use crate::store::StoreError;
 
-use error::{is_busy, store_error};
+use error::{is_busy, is_read_only, store_error};
 
 /// How long a call waits for other processes before it gives up.
 pub const BUSY: Duration = Duration::from_secs(60);
@@ -32,6 +33,8 @@ const IDLE_READERS: usize = 4;
 pub struct SqliteStore {
     path: PathBuf,
     durability: Durability,
+    /// Nobody can write the file, so nobody has to be waited for: a copy on a read-only disk, say.
+    unchanging: bool,
     readers: Mutex<Vec<Connection>>,
 }
 
@@ -60,7 +63,7 @@ impl SqliteStore {
                 return Err(OpenError::Missing { path });
             }
         }
-        let store = SqliteStore { path, durability, readers: Mutex::new(Vec::new()) };
+        let mut store = SqliteStore { path, durability, unchanging: false, readers: Mutex::new(Vec::new()) };
         let started = Instant::now();
         // Turning a file into a WAL database, and recovering one, can report "locked" without asking the
         // busy handler: several processes that start at once on a new file meet this.
@@ -71,6 +74,11 @@ impl SqliteStore {
                         return Err(OpenError::Busy { path: store.path, seconds: BUSY.as_secs() });
                     }
                     std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(schema::PrepareError::Sql(error))
+                    if is_read_only(&error) && store.can_be_unchanging() =>
+                {
+                    store.unchanging = true;
                 }
                 Err(error) => return Err(error.at(&store.path)),
                 Ok(()) => return Ok(store),
@@ -85,7 +93,21 @@ impl SqliteStore {
         Ok(())
     }
 
+    /// Whether the file could be read as one that never changes. Not if a log waits beside it: what is in
+    /// there would be passed over.
+    fn can_be_unchanging(&self) -> bool {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        !self.unchanging && self.path.is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
+    }
+
     fn connect(&self, create: bool) -> rusqlite::Result<Connection> {
+        if self.unchanging {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+                | OpenFlags::SQLITE_OPEN_URI
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            return Connection::open_with_flags(uri(&self.path), flags);
+        }
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if create {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
@@ -117,6 +139,20 @@ impl SqliteStore {
         }
         result
     }
+}
+
+/// The file as an address that tells SQLite not to lock it or look for a log beside it.
+fn uri(path: &Path) -> String {
+    let mut uri = "file:".to_string();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(*byte))
+            }
+            other => uri.push_str(&format!("%{other:02x}")),
+        }
+    }
+    uri + "?immutable=1"
 }
 
 /// Waits a moment and tells SQLite to try again, up to [`BUSY`] in all.

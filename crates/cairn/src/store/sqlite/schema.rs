@@ -7,7 +7,7 @@ use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
-use super::error::store_error;
+use super::error::{is_read_only, store_error};
 use super::{Birth, fts5};
 use crate::error::OpenError;
 
@@ -50,9 +50,7 @@ impl PrepareError {
                 Some(ErrorCode::NotADatabase) => {
                     OpenError::NotOurs { path, found: "it is not an SQLite file".to_string() }
                 }
-                Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                    OpenError::ReadOnly { path }
-                }
+                _ if is_read_only(&error) => OpenError::ReadOnly { path },
                 _ => OpenError::Store { path, source: store_error(error) },
             },
         }

@@ -1,0 +1,205 @@
+//! The command line: global options, the commands, and the page that `cairn --help` shows.
+
+use std::path::PathBuf;
+
+use cairn::Durability;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+
+use crate::cmd::Command;
+use crate::database::{self, Location};
+use crate::error::CliError;
+use crate::term::{ColorChoice, Ui};
+
+/// Record why AI agents do what they do, and prove that nobody changed it since
+///
+/// Cairn keeps an agent's plans, analyses, decisions and reflections in one SQLite file, linked by hashes and
+/// entered into an append-only log. Agents record through MCP (`cairn mcp`), people read and verify here.
+#[derive(Debug, Parser)]
+#[command(name = "cairn", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// Work on this database instead of the one in the nearest `.cairn` folder, or the user's own
+    #[arg(long, value_name = "PATH", global = true, env = "CAIRN_DB", hide_env_values = true)]
+    db: Option<PathBuf>,
+    /// Print JSON: the data of the result, or an envelope with the error
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Colour the output
+    #[arg(
+        long,
+        value_name = "auto|always|never",
+        global = true,
+        default_value = "auto",
+        hide_possible_values = true
+    )]
+    pub(crate) color: ColorChoice,
+    /// Choose when a record counts as written: on disk, or handed to the system
+    #[arg(
+        long,
+        value_name = "full|normal",
+        global = true,
+        default_value = "full",
+        hide_possible_values = true
+    )]
+    durability: Safety,
+}
+
+/// When an acknowledged record is safe.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Safety {
+    /// On disk: survives a power cut
+    Full,
+    /// Handed to the system: survives a crash of the program, and a power cut may take the last ones
+    Normal,
+}
+
+/// What every command needs: where to print, and which database to work on.
+pub(crate) struct App {
+    pub(crate) ui: Ui,
+    pub(crate) durability: Durability,
+    db: Option<PathBuf>,
+}
+
+impl App {
+    pub(crate) fn new(global: &Global) -> App {
+        let durability = match global.durability {
+            Safety::Full => Durability::Full,
+            Safety::Normal => Durability::Normal,
+        };
+        App { ui: Ui::new(global.json, global.color), durability, db: global.db.clone() }
+    }
+
+    /// The database of this call.
+    pub(crate) fn location(&self) -> Result<Location, CliError> {
+        database::locate(self.db.as_deref())
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn read(&self) -> Result<cairn::Cairn, CliError> {
+        self.location()?.open_to_read()
+    }
+
+    /// Opens it for writing.
+    pub(crate) fn write(&self) -> Result<cairn::Cairn, CliError> {
+        self.location()?.open_to_write(self.durability)
+    }
+}
+
+/// Reads the command line.
+pub(crate) fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// The commands as one looks for them, not as the alphabet has them.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Start", &["init", "demo", "mcp"]),
+    ("Record and read", &["record", "list", "show", "tree", "trail", "search"]),
+    ("Prove and keep", &["verify", "backup", "doctor"]),
+    ("Set up the shell", &["completions"]),
+];
+
+const EXAMPLES: [(&str, &str); 4] = [
+    ("cairn demo", "see what it does"),
+    ("cairn init", "set up this folder"),
+    ("cairn record decision \"Use SQLite\" -s storage", "record by hand"),
+    ("cairn trail --action commit-4f2a", "ask why this was done"),
+];
+
+/// The command line as it is shown to people: on the first page the commands in groups, and on each page
+/// what is to be said about a command at its top.
+pub(crate) fn command() -> clap::Command {
+    let mut command = Cli::command();
+    let page = first_page(&command);
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
+    for name in names {
+        // clap spreads options out over many lines as soon as there is a long description.
+        command = command.mut_subcommand(name, whole_about);
+    }
+    whole_about(command).help_template(page)
+}
+
+fn whole_about(command: clap::Command) -> clap::Command {
+    match command.get_long_about().cloned() {
+        Some(about) => command.about(about).long_about(None),
+        None => command,
+    }
+}
+
+fn first_page(command: &clap::Command) -> String {
+    let heading = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let mut page = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
+    for (title, names) in GROUPS {
+        page.push_str(&format!("{heading}{title}:{heading:#}\n"));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(|found| found.get_about());
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            page.push_str(&format!("  {literal}{name:<11}{literal:#}  {about}\n"));
+        }
+        page.push('\n');
+    }
+    page.push_str(&format!("{heading}Examples:{heading:#}\n"));
+    for (example, comment) in EXAMPLES {
+        page.push_str(&format!("  {literal}{example:<45}{literal:#}  {comment}\n"));
+    }
+    page.push_str(&format!("\n{heading}Options:{heading:#}\n{{options}}\n\n"));
+    page + "`cairn COMMAND --help` says more about a command."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_one_group_and_says_what_it_does() {
+        let command = command();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+    }
+
+    #[test]
+    fn every_command_and_flag_has_a_help_line_without_a_full_stop() {
+        let command = Cli::command();
+        for sub in command.get_subcommands().chain([&command]) {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty() && !about.ends_with('.'), "{}: `{about}`", sub.get_name());
+            for arg in sub.get_arguments() {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(
+                    !help.is_empty() && !help.ends_with('.'),
+                    "{} {}: `{help}`",
+                    sub.get_name(),
+                    arg.get_id()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_page_fits_eighty_columns() {
+        for line in first_page(&Cli::command()).lines() {
+            let plain: String =
+                line.split('\x1b').map(|part| part.split_once('m').map_or(part, |(_, text)| text)).collect();
+            assert!(plain.chars().count() <= 80, "{plain}");
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+}

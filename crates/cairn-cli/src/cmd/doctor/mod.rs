@@ -1,0 +1,153 @@
+//! `cairn doctor`: is this database all right, and if not, what to do.
+
+mod surroundings;
+
+use cairn::{Cairn, OpenError, Options, Status};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Outcome;
+use crate::args::App;
+use crate::database::{Location, Source};
+use crate::error::CliError;
+use crate::term::{Palette, count, minute, visible, wrap};
+
+/// Look at the database and say what is wrong and what to do
+///
+/// Also works when it cannot be opened. Whether records were changed is for `cairn verify` to say.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Rebuild what is derived from the records: the search index
+    #[arg(long)]
+    rebuild: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    Warn,
+    Problem,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    message: String,
+    /// What to do, where there is something to do.
+    advice: Vec<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, state: State::Ok, message: message.into(), advice: Vec::new() }
+    }
+
+    fn warn(name: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, state: State::Warn, message: message.into(), advice: vec![advice.into()] }
+    }
+
+    fn problem(name: &'static str, error: CliError) -> Check {
+        Check { name, state: State::Problem, message: error.sentence(), advice: error.hints().to_vec() }
+    }
+}
+
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let location = app.location()?;
+    let mut checks = vec![Check::ok("version", format!("cairn {}", env!("CARGO_PKG_VERSION")))];
+    let mut status = None;
+    match open(&location, &mut checks) {
+        Err(error) => checks.push(Check::problem("database", error)),
+        Ok(cairn) => {
+            if args.rebuild {
+                checks.push(match cairn.rebuild() {
+                    Ok(()) => Check::ok("rebuild", "what is derived from the records was made anew"),
+                    Err(error) => Check::problem("rebuild", error.into()),
+                });
+            }
+            match cairn.status() {
+                Ok(found) => status = Some(found),
+                Err(error) => checks.push(Check::problem("records", error.into())),
+            }
+        }
+    }
+    if let Some(status) = &status {
+        contents(status, &mut checks);
+    }
+    surroundings::look(&location, &mut checks);
+    let worst_is_problem = checks.iter().any(|check| check.state == State::Problem);
+    let printed = if app.ui.json {
+        app.ui.print_json(&json!({"healthy": !worst_is_problem, "checks": checks, "status": status}))
+    } else {
+        app.ui.print(&page(&checks, app.ui.width, app.ui.palette))
+    };
+    if worst_is_problem { Ok(Outcome::FoundSomething) } else { printed.map(|()| Outcome::Fine) }
+}
+
+fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError> {
+    let why = match location.source {
+        Source::Named => "named by --db or CAIRN_DB",
+        Source::Project => "of the nearest .cairn folder",
+        Source::User => "of this user; no .cairn folder here or above",
+    };
+    let path = &location.path;
+    let cairn = match Options::new().create(false).open(path) {
+        Ok(cairn) => cairn,
+        // For once a missing folder is told from a missing file: it is what stands in the way.
+        Err(error @ OpenError::NoFolder { .. }) if location.source == Source::Named => {
+            return Err(error.into());
+        }
+        Err(_) => location.open_to_read()?,
+    };
+    checks.push(Check::ok("database", format!("{}, {why}", path.display())));
+    checks.push(match surroundings::obstacle_to_writing(path) {
+        None => Check::ok("writing", "file and folder can be written"),
+        Some(obstacle) => {
+            let message = format!("`{}` is read-only", obstacle.display());
+            Check::warn("writing", message, format!("`chmod u+w '{}'` makes it writable", obstacle.display()))
+        }
+    });
+    Ok(cairn)
+}
+
+fn contents(status: &Status, checks: &mut Vec<Check>) {
+    checks.push(Check::ok("schema", format!("version {}, {}", status.schema, status.engine)));
+    let newest =
+        status.newest.as_ref().map(|time| format!(", the newest of {}", minute(time))).unwrap_or_default();
+    let thoughts = count(status.thoughts, "thought");
+    let places = format!("{} and {}", count(status.sessions, "session"), count(status.tasks, "task"));
+    checks.push(Check::ok("records", format!("{thoughts} in {places}, log size {}{newest}", status.entries)));
+    // The index follows at leisure and catches up before it is asked: lagging behind is no fault.
+    checks.push(match status.thoughts.checked_sub(status.indexed) {
+        Some(0) => Check::ok("search", "every thought is in the index"),
+        Some(behind) => {
+            Check::ok("search", format!("the next search adds {} to the index", count(behind, "thought")))
+        }
+        None => {
+            let indexed = count(status.indexed, "thought");
+            let message = format!("the index has {indexed}, more than there are");
+            Check::warn("search", message, "`cairn doctor --rebuild` makes it anew")
+        }
+    });
+}
+
+fn page(checks: &[Check], width: usize, palette: Palette) -> String {
+    const MARGIN: usize = 20;
+    let mut page = String::new();
+    for check in checks {
+        let state = match check.state {
+            State::Ok => palette.good("ok     "),
+            State::Warn => palette.warning("warn   "),
+            State::Problem => palette.bad("problem"),
+        };
+        let lines = wrap(&visible(&check.message), width - MARGIN);
+        page.push_str(&format!("{state}  {:<9}  {}\n", check.name, lines.join(&format!("\n{:MARGIN$}", ""))));
+        for advice in &check.advice {
+            let lines = wrap(&visible(advice), width - MARGIN - 2);
+            page.push_str(&format!("{:MARGIN$}→ {}\n", "", lines.join(&format!("\n{:1$}", "", MARGIN + 2))));
+        }
+    }
+    page
+}

@@ -1,0 +1,150 @@
+//! `cairn list`: what was recorded, one line each.
+
+use std::collections::VecDeque;
+
+use cairn::{Cairn, Filter, Page, Thought, ThoughtType};
+
+use super::{Outcome, kind_parser};
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::{ShortIds, Table, Ui, first_line, minute, visible};
+
+/// How many thoughts a terminal shows unless told otherwise.
+const SCREENFUL: usize = 50;
+
+/// List thoughts in the order in which they were recorded
+///
+/// A terminal shows the newest 50 unless told otherwise; a pipe or a file gets everything, up to 10,000 thoughts or
+/// 8 MiB a page.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only thoughts of this task
+    #[arg(long, short)]
+    task: Option<String>,
+    /// Only thoughts of this session
+    #[arg(long, short)]
+    session: Option<String>,
+    /// Only thoughts of this type
+    #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser())]
+    kind: Option<ThoughtType>,
+    /// Only thoughts by this author
+    #[arg(long, short)]
+    agent: Option<String>,
+    /// Show at most so many, from the oldest on
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Show the newest so many
+    #[arg(long, value_name = "N", conflicts_with_all = ["limit", "cursor"],
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    last: Option<u64>,
+    /// Go on after an earlier page
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
+    let ui = &app.ui;
+    let unbounded = args.limit.is_none() && args.cursor.is_none();
+    let last = match args.last {
+        Some(last) => Some(last as usize),
+        None if unbounded && ui.interactive && !ui.json => Some(SCREENFUL),
+        None => None,
+    };
+    let filter = Filter {
+        task_id: args.task,
+        session_id: args.session,
+        kind: args.kind,
+        agent_id: args.agent,
+        limit: args.limit,
+        cursor: args.cursor,
+    };
+    let cairn = app.read()?;
+    let (page, older) = match last {
+        None => (cairn.list(&filter)?, false),
+        Some(last) => newest(&cairn, &filter, last)?,
+    };
+    if ui.json {
+        ui.print_json(&page)?;
+        return Ok(Outcome::Fine);
+    }
+    if page.records.is_empty() {
+        ui.remark("Nothing recorded that matches.");
+        return Ok(Outcome::Fine);
+    }
+    ui.print(&table(&page.records, ui))?;
+    if let Some(cursor) = &page.next_cursor {
+        ui.remark(&format!("There is more: add `--cursor {cursor}`"));
+    }
+    if older {
+        let shown = page.records.len();
+        ui.remark(&format!("The newest {shown}; `--last N` shows more, `--limit N` begins with the oldest"));
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The last thoughts of a listing, and whether there are older ones.
+///
+/// A cursor is a place in the log. So a million thoughts need not be read to see the last fifty: the search
+/// begins near the end, and farther from it if too little was found.
+fn newest(cairn: &Cairn, filter: &Filter, last: usize) -> Result<(Page, bool), CliError> {
+    let end = cairn.status()?.entries;
+    let mut reach = last as u64 + 2;
+    loop {
+        let start = end.saturating_sub(reach);
+        let cursor = (start > 0).then(|| start.to_string());
+        let mut records = tail(cairn, Filter { cursor, ..filter.clone() }, last + 1)?;
+        if records.len() > last || start == 0 {
+            let older = records.len() > last;
+            records.drain(..records.len().saturating_sub(last));
+            return Ok((Page { records: records.into(), next_cursor: None }, older));
+        }
+        reach = reach.saturating_mul(8);
+    }
+}
+
+/// The last `most` thoughts from the cursor on.
+fn tail(cairn: &Cairn, mut filter: Filter, most: usize) -> Result<VecDeque<Thought>, CliError> {
+    let mut kept = VecDeque::new();
+    loop {
+        let page = cairn.list(&filter)?;
+        kept.extend(page.records);
+        kept.drain(..kept.len().saturating_sub(most));
+        filter.cursor = page.next_cursor;
+        if filter.cursor.is_none() {
+            return Ok(kept);
+        }
+    }
+}
+
+fn table(thoughts: &[Thought], ui: &Ui) -> String {
+    const TYPE: usize = 2;
+    let ids = ShortIds::new(thoughts.iter().map(|thought| thought.id.as_str()));
+    let heads = ["id", "time (UTC)", "type", "session", "agent", "thought"];
+    let mut table = Table::new(
+        heads,
+        [usize::MAX, 16, 10, if ui.width < 100 { 12 } else { 24 }, 14, usize::MAX],
+        &[4, 3, 1],
+    );
+    for thought in thoughts {
+        table.row([
+            visible(ids.of(thought.id.as_str())).into_owned(),
+            minute(&thought.timestamp),
+            thought.kind.to_string(),
+            place(thought),
+            visible(thought.agent_id.as_str()).into_owned(),
+            first_line(&thought.content),
+        ]);
+    }
+    table.render(ui.width, ui.palette, |row, column, cell| match column {
+        0 => ui.palette.strong(cell),
+        TYPE => ui.palette.kind(thoughts[row].kind, cell),
+        _ => cell.to_string(),
+    })
+}
+
+/// The session, and the task where it has another name.
+fn place(thought: &Thought) -> String {
+    let (session, task) = (thought.session_id.as_str(), thought.task_id.as_str());
+    let place = if session == task { session.to_string() } else { format!("{session}/{task}") };
+    visible(&place).into_owned()
+}

@@ -1,0 +1,20 @@
+//! `cairn mcp`: the server that agents talk to.
+
+use super::Outcome;
+use crate::args::App;
+use crate::error::CliError;
+
+/// Serve agents over MCP on stdin and stdout
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Offer only these sets of tools, separated by commas
+    #[arg(long, value_name = "SETS", default_value = "all")]
+    tools: String,
+}
+
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let tools = args.tools.parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
+    let cairn = app.write()?;
+    crate::mcp::run(cairn, tools).map_err(|error| CliError::failed(format!("{error:#}")))?;
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,73 @@
+//! The commands, one file each: what it takes, what it does, how its result is shown.
+
+mod backup;
+mod completions;
+mod demo;
+mod doctor;
+mod init;
+mod list;
+mod mcp;
+mod record;
+mod search;
+mod show;
+mod trail;
+mod tree;
+mod verify;
+
+use cairn::ThoughtType;
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::args::App;
+use crate::error::CliError;
+
+/// A command and its arguments.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(init::Args),
+    Demo(demo::Args),
+    Mcp(mcp::Args),
+    Record(Box<record::Args>),
+    List(list::Args),
+    Show(show::Args),
+    Tree(tree::Args),
+    Trail(trail::Args),
+    Search(search::Args),
+    Verify(verify::Args),
+    Backup(backup::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
+}
+
+/// What a command that worked has to say through its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing is wrong: exit code 0.
+    Fine,
+    /// It looked for something wrong and found it: exit code 1.
+    FoundSomething,
+}
+
+pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
+    match command {
+        Command::Init(args) => init::run(&args, app),
+        Command::Demo(args) => demo::run(&args, app),
+        Command::Mcp(args) => mcp::run(&args, app),
+        Command::Record(args) => record::run(*args, app),
+        Command::List(args) => list::run(args, app),
+        Command::Show(args) => show::run(&args, app),
+        Command::Tree(args) => tree::run(&args, app),
+        Command::Trail(args) => trail::run(&args, app),
+        Command::Search(args) => search::run(args, app),
+        Command::Verify(args) => verify::run(args, app),
+        Command::Backup(args) => backup::run(&args, app),
+        Command::Doctor(args) => doctor::run(&args, app),
+        Command::Completions(args) => completions::run(&args, app),
+    }
+}
+
+/// Takes one of the four words, and lets help and shells know them.
+fn kind_parser() -> impl TypedValueParser<Value = ThoughtType> {
+    PossibleValuesParser::new(ThoughtType::ALL.map(ThoughtType::as_str))
+        .map(|word| word.parse().expect("only the four words pass"))
+}

@@ -1,0 +1,172 @@
+//! `cairn record`: one thought, written by hand or by a script.
+
+use std::io::{IsTerminal, Read};
+
+use cairn::{Cairn, Limits, NewThought, ThoughtType};
+use serde_json::{Map, Value};
+
+use super::{Outcome, kind_parser};
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::visible;
+
+/// Record a thought and print its id
+///
+/// The text comes from the command line, or from stdin if it is `-` or left out. A task or a session must be
+/// named, or a parent, whose task and session are then taken.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("place").args(["task", "session", "parent"]).required(true).multiple(true))]
+pub(crate) struct Args {
+    /// Say what kind of thought it is
+    #[arg(value_name = "TYPE", value_parser = kind_parser())]
+    kind: ThoughtType,
+    /// Record this text; `-` reads it from stdin
+    content: Option<String>,
+    /// Append to the chain of this task [default: the session]
+    #[arg(long, short)]
+    task: Option<String>,
+    /// Add to the tree of this session [default: the task]
+    #[arg(long, short)]
+    session: Option<String>,
+    /// Name who thought it [default: CAIRN_AGENT, else the user]
+    #[arg(long, short)]
+    agent: Option<String>,
+    /// Hang it below this thought, given by its id or a unique beginning
+    #[arg(long, short, value_name = "ID")]
+    parent: Option<String>,
+    /// Name the action it led to: a commit, a tool call, a deployment
+    #[arg(long)]
+    action: Option<String>,
+    /// Name the plan snapshot it was based on
+    #[arg(long, value_name = "NUMBER")]
+    context: Option<u64>,
+    /// Name the brief it was based on
+    #[arg(long, value_name = "ID")]
+    brief: Option<String>,
+    /// Keep a text with it; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    meta: Vec<(String, String)>,
+    /// Keep a JSON object with it
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Record only once: the same key with the same arguments returns the first record
+    #[arg(long)]
+    key: Option<String>,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_string(), value.to_string())),
+        _ => Err("must look like KEY=VALUE".to_string()),
+    }
+}
+
+pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
+    let metadata = metadata(args.metadata.as_deref(), &args.meta)?;
+    let content = content(args.content)?;
+    let cairn = app.write()?;
+    let mut thought = NewThought { metadata, ..NewThought::new(args.kind, content) };
+    if let Some(prefix) = &args.parent {
+        let parent = find(&cairn, prefix)?;
+        thought.session_id = Some(parent.session_id.to_string());
+        if args.session.is_none() && args.task.is_none() {
+            thought.task_id = Some(parent.task_id.to_string());
+        }
+        thought.parent_id = Some(parent.id.to_string());
+    }
+    thought.session_id = args.session.or(thought.session_id);
+    thought.task_id = args.task.or(thought.task_id);
+    thought.action_id = args.action;
+    thought.context_id = args.context;
+    thought.brief_id = args.brief;
+    thought.idempotency_key = args.key;
+    let names_itself = thought.metadata.as_ref().is_some_and(|metadata| metadata.contains_key("agent_id"));
+    thought.agent_id = args.agent.or_else(|| (!names_itself).then(author));
+    let thought = cairn.record(thought)?;
+    cairn.close();
+    if app.ui.json {
+        app.ui.print_json(&thought)?;
+    } else {
+        app.ui.print(&format!("{}\n", visible(thought.id.as_str())))?;
+        let session = visible(thought.session_id.as_str());
+        let done = format!("Recorded {} as step {} of session {session}", thought.kind, thought.step_index);
+        app.ui.remark(&app.ui.remarks.good(&done));
+    }
+    Ok(Outcome::Fine)
+}
+
+/// The thought with this id, or whose id begins so.
+pub(super) fn find(cairn: &Cairn, prefix: &str) -> Result<cairn::Thought, CliError> {
+    let id = cairn.resolve(prefix)?;
+    match cairn.get(id.as_str())? {
+        Some(thought) => Ok(thought),
+        None => Err(CliError::not_found(format!("no thought `{id}`"))),
+    }
+}
+
+fn metadata(json: Option<&str>, pairs: &[(String, String)]) -> Result<Option<Map<String, Value>>, CliError> {
+    let mut metadata = match json.map(|json| cairn::core::canonical::parse(json.as_bytes())) {
+        None => Map::new(),
+        Some(Ok(Value::Object(map))) => map,
+        Some(Ok(_)) => {
+            return Err(CliError::usage(
+                "--metadata must be a JSON object, such as '{\"branch\": \"main\"}'",
+            ));
+        }
+        Some(Err(error)) => {
+            return Err(CliError::usage(format!("--metadata is not what it should be: {error}")));
+        }
+    };
+    for (key, value) in pairs {
+        if metadata.insert(key.clone(), Value::String(value.clone())).is_some() {
+            return Err(CliError::usage(format!("metadata key `{key}` is given twice")));
+        }
+    }
+    Ok((json.is_some() || !metadata.is_empty()).then_some(metadata))
+}
+
+/// The text of the thought. Nothing on stdin is taken for a mistake unless stdin was asked for.
+fn content(argument: Option<String>) -> Result<String, CliError> {
+    let asked = match argument {
+        Some(text) if text != "-" => return Ok(text),
+        asked => asked.is_some(),
+    };
+    let missing =
+        || CliError::usage("there is no text to record").hint("give it after the type, or pipe it in");
+    let stdin = std::io::stdin();
+    if !asked && stdin.is_terminal() {
+        return Err(missing());
+    }
+    let limit = Limits::default().content;
+    let mut bytes = Vec::new();
+    // One more than allowed, and two for the line end that is taken off.
+    stdin
+        .lock()
+        .take(limit as u64 + 3)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CliError::io("cannot read the text from stdin", &error))?;
+    let mut text = String::from_utf8(bytes).map_err(|error| {
+        CliError::refused(format!(
+            "the text on stdin is not UTF-8 from byte {} on",
+            error.utf8_error().valid_up_to()
+        ))
+    })?;
+    if text.ends_with('\n') {
+        text.pop();
+        text.truncate(text.strip_suffix('\r').map_or(text.len(), str::len));
+    }
+    if text.len() > limit {
+        return Err(CliError::too_large(format!(
+            "the text on stdin has more than {limit} bytes, which is the limit"
+        ))
+        .hint("record a summary, and name where the whole of it is kept with `--meta`"));
+    }
+    if text.is_empty() && !asked { Err(missing()) } else { Ok(text) }
+}
+
+fn author() -> String {
+    ["CAIRN_AGENT", "USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        .unwrap_or_else(|| "cli".to_string())
+}

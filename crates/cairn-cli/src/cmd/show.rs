@@ -1,0 +1,80 @@
+//! `cairn show`: one record, whole.
+
+use std::fmt::Write;
+
+use cairn::Thought;
+
+use super::{Outcome, record::find};
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::{Ui, visible, wrap};
+
+/// Show one thought with its text, links and hashes
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Name it by its id or a unique beginning of it
+    id: String,
+}
+
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let thought = find(&app.read()?, &args.id)?;
+    if app.ui.json {
+        app.ui.print_json(&thought)?;
+    } else {
+        app.ui.print(&page(&thought, &app.ui))?;
+    }
+    Ok(Outcome::Fine)
+}
+
+fn page(thought: &Thought, ui: &Ui) -> String {
+    let palette = ui.palette;
+    let mut page = format!(
+        "{} {}\n",
+        palette.kind(thought.kind, thought.kind.as_str()),
+        palette.strong(&visible(thought.id.as_str()))
+    );
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(page, "  {} {}", palette.faint(&format!("{name:<8}")), visible(&value));
+    };
+    line("session", format!("{} (step {})", thought.session_id, thought.step_index));
+    line("task", thought.task_id.to_string());
+    line("agent", thought.agent_id.to_string());
+    line("time", thought.timestamp.to_string());
+    let links = [
+        ("parent", thought.parent_id.as_ref().map(ToString::to_string)),
+        ("action", thought.action_id.as_ref().map(ToString::to_string)),
+        ("context", thought.context_id.map(|id| id.to_string())),
+        ("brief", thought.brief_id.as_ref().map(ToString::to_string)),
+    ];
+    for (name, value) in links {
+        value.into_iter().for_each(|value| line(name, value));
+    }
+    line("log", format!("entry {}", thought.seq));
+    page.push('\n');
+    if thought.content.is_empty() {
+        page.push_str(&palette.faint("  (no text)\n"));
+    }
+    indent(&mut page, &thought.content, ui.width);
+    if let Some(metadata) = &thought.metadata {
+        let _ = writeln!(page, "\n{}", palette.faint("metadata"));
+        indent(&mut page, &serde_json::to_string_pretty(metadata).expect("keys are texts"), ui.width);
+    }
+    let _ = writeln!(page, "\n{}", palette.faint("hashes"));
+    let hashes = [
+        ("content_hash", thought.content_hash),
+        ("chain_hash", thought.chain_hash),
+        ("prev_hash", thought.prev_hash),
+        ("hash", thought.hash),
+    ];
+    for (name, hash) in hashes {
+        let _ = writeln!(page, "  {} {hash}", palette.faint(&format!("{name:<12}")));
+    }
+    page
+}
+
+fn indent(page: &mut String, text: &str, width: usize) {
+    for line in wrap(visible(text).trim_end(), width - 2) {
+        page.push_str(format!("  {line}").trim_end());
+        page.push('\n');
+    }
+}

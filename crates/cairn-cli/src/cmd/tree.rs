@@ -1,0 +1,53 @@
+//! `cairn tree`: how the thoughts of a session follow from each other.
+
+use cairn::core::tree::{Branch, nest};
+use serde::Serialize;
+
+use super::Outcome;
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::{count, draw_tree, visible};
+
+/// Draw the thoughts of a session as a tree
+///
+/// A thought that stands directly below another follows from it; where several follow from one, they are
+/// drawn as branches. `→` names the action that a thought led to.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Draw this session
+    session: String,
+    /// Show the whole text of each thought
+    #[arg(long)]
+    full: bool,
+}
+
+/// The result as a program reads it: the same as that of the tool `thought_tree`.
+#[derive(Serialize)]
+struct Data {
+    session_id: String,
+    count: usize,
+    tree: Vec<Branch>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    continued: Vec<Branch>,
+}
+
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let ui = &app.ui;
+    let thoughts = app.read()?.tree(&args.session, args.full)?;
+    if thoughts.is_empty() {
+        return Err(CliError::not_found(format!("no session `{}`", args.session))
+            .hint("`cairn list` shows the sessions there are"));
+    }
+    if ui.json {
+        let count = thoughts.len();
+        let forest = nest(thoughts);
+        let (tree, continued) = (forest.tree, forest.continued);
+        ui.print_json(&Data { session_id: args.session.clone(), count, tree, continued })?;
+        return Ok(Outcome::Fine);
+    }
+    let session = ui.palette.strong(&visible(&args.session));
+    let total = count(thoughts.len() as u64, "thought");
+    let tree = draw_tree(&thoughts, args.full, ui.width, ui.palette);
+    ui.print(&format!("{session}  {}\n{tree}", ui.palette.faint(&total)))?;
+    Ok(Outcome::Fine)
+}

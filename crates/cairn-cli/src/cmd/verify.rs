@@ -1,0 +1,146 @@
+//! `cairn verify`: recompute everything, and name what does not fit.
+
+use cairn::{Cairn, Finding, Report, Scope};
+use serde_json::{Value, json};
+
+use super::Outcome;
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::{Bar, Palette, count, visible, wrap};
+
+/// Recompute every hash and name what was changed
+///
+/// Nothing that is stored is believed: chains, log and search index are derived again from the records. Ends with exit code 1 if anything is wrong.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Verify only this session
+    #[arg(long, short, conflicts_with = "task")]
+    session: Option<String>,
+    /// Verify only this task
+    #[arg(long, short)]
+    task: Option<String>,
+}
+
+pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
+    let scope = match (args.session, args.task) {
+        (Some(session), _) => Scope::Session(session),
+        (None, Some(task)) => Scope::Task(task),
+        (None, None) => Scope::All,
+    };
+    let report = check(&app.read()?, &scope)?;
+    if report.valid() && report.records == 0 {
+        // A misspelt name must not pass for something that was verified.
+        let missing = match &scope {
+            Scope::Session(session) => Some(format!("no session `{session}`")),
+            Scope::Task(task) => Some(format!("no task `{task}`")),
+            Scope::All => None,
+        };
+        if let Some(sentence) = missing {
+            return Err(CliError::not_found(sentence).hint("`cairn list` shows what there is"));
+        }
+    }
+    let printed = if app.ui.json {
+        app.ui.print_json(&data(&report))
+    } else {
+        let width = app.ui.width;
+        app.ui.print(&(page(&report, width, app.ui.palette) + &notes(&report, width)))
+    };
+    match (report.valid(), printed) {
+        (true, printed) => printed.map(|()| Outcome::Fine),
+        // The exit code must tell, even to a caller that reads nothing else.
+        (false, _) => Ok(Outcome::FoundSomething),
+    }
+}
+
+/// Verifies with a progress bar.
+pub(super) fn check(cairn: &Cairn, scope: &Scope) -> Result<Report, CliError> {
+    let bar = Bar::new();
+    Ok(cairn.verify_with(scope, &|progress| bar.show(progress))?)
+}
+
+/// The report as a program reads it: the first finding on top, as `thought_verify` has it, then all of them.
+pub(super) fn data(report: &Report) -> Value {
+    let first = report.findings.first();
+    json!({
+        "valid": report.valid(),
+        "records": report.records,
+        "chain_length": report.chain_length,
+        "broken_at": first.and_then(|finding| finding.id.as_deref()),
+        "broken_at_step": first.and_then(|finding| finding.step_index),
+        "reason": first.map(|finding| finding.reason),
+        "expected": first.and_then(|finding| finding.expected.as_deref()),
+        "actual": first.and_then(|finding| finding.actual.as_deref()),
+        "message": report.message(),
+        "log_size": report.log_size,
+        "root": report.root,
+        "findings": report.findings,
+        "findings_total": report.findings_total,
+        "notes": report.notes,
+    })
+}
+
+/// The verdict as a person reads it.
+pub(super) fn page(report: &Report, width: usize, palette: Palette) -> String {
+    let mut page = if report.valid() {
+        palette.good(&visible(&report.message()))
+    } else {
+        let found = count(report.findings_total, "finding");
+        palette.bad(&format!("{found}: what is stored is not what was recorded"))
+    };
+    page.push('\n');
+    for (index, finding) in report.findings.iter().enumerate() {
+        page.push_str(&format!("\n{}", block(index + 1, finding, width, palette)));
+    }
+    let hidden = report.findings_total.saturating_sub(report.findings.len() as u64);
+    if hidden > 0 {
+        page.push_str(&format!("\n… and {} more\n", count(hidden, "finding").replace(" findings", "")));
+    }
+    page
+}
+
+/// What was not verified, so that nobody takes it for granted.
+pub(super) fn notes(report: &Report, width: usize) -> String {
+    let mut notes = String::new();
+    if !report.notes.is_empty() {
+        notes.push_str("\nnot verified:\n");
+    }
+    for note in &report.notes {
+        for (index, line) in wrap(&visible(note), width - 4).iter().enumerate() {
+            notes.push_str(if index == 0 { "  - " } else { "    " });
+            notes.push_str(&format!("{line}\n"));
+        }
+    }
+    notes
+}
+
+fn block(number: usize, finding: &Finding, width: usize, palette: Palette) -> String {
+    let mut block = format!("{number}. {}\n", palette.strong(finding.reason.as_str()));
+    let place = match (finding.step_index, finding.seq) {
+        (Some(step), Some(seq)) => format!(" (step {step}, log entry {seq})"),
+        (Some(step), None) => format!(" (step {step})"),
+        (None, Some(seq)) => format!(" (log entry {seq})"),
+        (None, None) => String::new(),
+    };
+    let record = match (&finding.id, finding.seq) {
+        (Some(id), _) => Some(format!("{id}{place}")),
+        (None, Some(seq)) => Some(format!("log entry {seq}")),
+        (None, None) => None,
+    };
+    let lines = [
+        ("table", Some(finding.table.to_string())),
+        ("record", record),
+        ("field", finding.field.clone()),
+        ("expected", finding.expected.clone()),
+        ("found", finding.actual.clone()),
+        // Where there is no value to compare, the sentence says what is wrong.
+        ("what", finding.field.is_none().then(|| finding.message.clone())),
+    ];
+    for (name, value) in lines {
+        let Some(value) = value else { continue };
+        for (index, line) in wrap(&visible(&value), width.saturating_sub(13).max(66)).iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            block.push_str(&format!("   {} {line}\n", palette.faint(&format!("{name:<8}"))));
+        }
+    }
+    block
+}

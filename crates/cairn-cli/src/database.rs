@@ -1,0 +1,110 @@
+//! Which database a command works on, and how it is opened.
+
+use std::path::{Path, PathBuf};
+
+use cairn::{Cairn, Durability, OpenError, Options};
+
+use crate::error::CliError;
+
+/// The folder of a project that holds its database.
+pub(crate) const FOLDER: &str = ".cairn";
+/// The database in it.
+pub(crate) const FILE: &str = "cairn.db";
+
+/// A place for a database, and why it is this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub(crate) path: PathBuf,
+    pub(crate) source: Source,
+}
+
+/// Why a command works on this database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// It was named by `--db` or CAIRN_DB.
+    Named,
+    /// It is in the nearest `.cairn` folder.
+    Project,
+    /// There is no such folder: it is in the user's data folder.
+    User,
+}
+
+/// Finds the database: the one that is named, else the project's, else the user's.
+pub(crate) fn locate(named: Option<&Path>) -> Result<Location, CliError> {
+    if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
+        let text = path.to_string_lossy();
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Err(CliError::usage("PostgreSQL is not supported in this version")
+                .hint("name a file with `--db`; SQLite is built in"));
+        }
+        if path.is_dir() {
+            return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
+                .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));
+        }
+        return Ok(Location { path: path.to_path_buf(), source: Source::Named });
+    }
+    let here =
+        std::env::current_dir().map_err(|error| CliError::io("cannot tell which folder this is", &error))?;
+    if let Some(folder) = here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir()) {
+        return Ok(Location { path: folder.join(FILE), source: Source::Project });
+    }
+    Ok(Location { path: user_folder()?.join(FILE), source: Source::User })
+}
+
+/// `$XDG_DATA_HOME/cairn`, or `~/.local/share/cairn`.
+fn user_folder() -> Result<PathBuf, CliError> {
+    // The standard says that a relative path here is to be ignored.
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = data.or_else(|| std::env::home_dir().map(|home| home.join(".local/share")));
+    match data {
+        Some(data) if data.is_absolute() => Ok(data.join("cairn")),
+        _ => Err(CliError::failed("cannot tell where to keep the database: there is no home folder")
+            .hint("name a file with `--db` or CAIRN_DB")),
+    }
+}
+
+impl Location {
+    /// Opens it for reading. What is not there is not made.
+    pub(crate) fn open_to_read(&self) -> Result<Cairn, CliError> {
+        // The database engine says "cannot open" to this and to much else.
+        match std::fs::File::open(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                return Err(CliError::io(format!("cannot read `{}`", self.path.display()), &error));
+            }
+            _ => {}
+        }
+        Ok(Options::new().create(false).open(&self.path).map_err(|error| self.kindly(error))?)
+    }
+
+    /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist.
+    pub(crate) fn open_to_write(&self, durability: Durability) -> Result<Cairn, CliError> {
+        if self.source == Source::User
+            && let Some(folder) = self.path.parent()
+        {
+            private_folder(folder)?;
+        }
+        Ok(Options::new().durability(durability).open(&self.path)?)
+    }
+
+    /// A missing folder is no news to someone who only wants to read: there is no database.
+    fn kindly(&self, error: OpenError) -> OpenError {
+        match error {
+            OpenError::NoFolder { .. } => OpenError::Missing { path: self.path.clone() },
+            other => other,
+        }
+    }
+}
+
+/// Makes a folder, and those above it, that only its owner can look into. One that exists stays as it is.
+pub(crate) fn private_folder(folder: &Path) -> Result<(), CliError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| CliError::io(format!("cannot make the folder `{}`", folder.display()), &error))
+}

@@ -1,0 +1,237 @@
+//! What the program says when something fails: one sentence, what to do about it, an exit code.
+
+use std::io;
+use std::path::Path;
+
+use cairn::{Error, Issue, OpenError, StoreError};
+use serde_json::{Value, json};
+
+use crate::term::{Palette, visible};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Something is wrong, missing or refused: exit code 1.
+    Refused,
+    /// The command line makes no sense: exit code 2.
+    Usage,
+    /// Whoever read our output has stopped reading, as `head` does. Not worth a word.
+    BrokenPipe,
+}
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) kind: Kind,
+    code: &'static str,
+    message: String,
+    /// What the message follows from, outermost first.
+    causes: Vec<String>,
+    issues: Vec<Issue>,
+    hints: Vec<String>,
+}
+
+impl CliError {
+    fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> CliError {
+        let (causes, hints) = (Vec::new(), Vec::new());
+        CliError { kind, code, message: message.into(), causes, issues: Vec::new(), hints }
+    }
+
+    /// The command line makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Usage, "INVALID_PARAMS", message)
+    }
+
+    /// What was asked for is not there.
+    pub(crate) fn not_found(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "NOT_FOUND", message)
+    }
+
+    /// It will not be done.
+    pub(crate) fn refused(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "INVALID_PARAMS", message)
+    }
+
+    /// It was tried and did not work.
+    pub(crate) fn failed(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "HANDLER_ERROR", message)
+    }
+
+    /// It is more than is allowed.
+    pub(crate) fn too_large(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "TOO_LARGE", message)
+    }
+
+    /// A file could not be read or written.
+    pub(crate) fn io(what: impl Into<String>, error: &io::Error) -> CliError {
+        let mut failure = CliError::failed(what);
+        failure.causes.push(error.to_string());
+        match error.kind() {
+            io::ErrorKind::StorageFull => failure.hint("free some space on that disk and try again"),
+            io::ErrorKind::PermissionDenied => failure.hint("check who owns the file and its folder"),
+            _ => failure,
+        }
+    }
+
+    /// The result could not be printed.
+    pub(crate) fn output(error: io::Error) -> CliError {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => {
+                CliError::new(Kind::BrokenPipe, "HANDLER_ERROR", "nobody reads the output")
+            }
+            _ => CliError::io("cannot write the result", &error),
+        }
+    }
+
+    /// Adds what can be done about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> CliError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self.kind {
+            Kind::Refused => 1,
+            Kind::Usage => 2,
+            Kind::BrokenPipe => 0,
+        }
+    }
+
+    /// The sentence, with what it follows from.
+    pub(crate) fn sentence(&self) -> String {
+        let mut sentence = self.message.clone();
+        for cause in &self.causes {
+            sentence.push_str(": ");
+            sentence.push_str(cause);
+        }
+        sentence
+    }
+
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    /// What a person reads: the error, and after a blank line each hint.
+    pub(crate) fn for_people(&self, palette: Palette) -> String {
+        let mut text = format!("{} {}", palette.bad("error:"), visible(&self.sentence()));
+        for hint in &self.hints {
+            text.push_str(&format!("\n\n{} {}", palette.strong("hint:"), visible(hint)));
+        }
+        text
+    }
+
+    /// What a program reads: the envelope of a failed call.
+    pub(crate) fn envelope(&self) -> Value {
+        let mut details = json!({});
+        if !self.issues.is_empty() {
+            details["issues"] = json!(self.issues);
+        }
+        if !self.hints.is_empty() {
+            details["hints"] = json!(self.hints);
+        }
+        json!({"ok": false, "error": {"code": self.code, "message": self.sentence(), "details": details}})
+    }
+
+    fn caused_by(mut self, error: &dyn std::error::Error) -> CliError {
+        let mut source = error.source();
+        while let Some(cause) = source {
+            self.causes.push(cause.to_string());
+            source = cause.source();
+        }
+        self
+    }
+}
+
+impl From<Error> for CliError {
+    fn from(error: Error) -> CliError {
+        let failure = CliError::new(Kind::Refused, error.code(), error.to_string()).caused_by(&error);
+        match &error {
+            Error::Invalid(issues) => {
+                let sentence = |issue: &Issue| match issue.path.as_str() {
+                    "" => issue.message.clone(),
+                    path => format!("{}: {}", flag(path), issue.message),
+                };
+                let sentences: Vec<String> = issues.iter().map(sentence).collect();
+                CliError { message: sentences.join("; "), issues: issues.clone(), ..failure }
+            }
+            Error::NotFound { .. } => failure.hint("`cairn list` shows what there is; ids may be shortened"),
+            Error::Conflict(_) => failure,
+            Error::TooLarge { .. } => {
+                failure.hint("record a summary, and name where the whole of it is kept with `--meta`")
+            }
+            Error::Busy { .. } => failure.hint("nothing was lost; `cairn doctor` looks at the database"),
+            // These say themselves what to do.
+            Error::Store(StoreError::Busy | StoreError::DiskFull | StoreError::Damaged(_)) => failure,
+            Error::Store(_) => failure.hint("`cairn doctor` looks at the database"),
+        }
+    }
+}
+
+impl From<OpenError> for CliError {
+    fn from(error: OpenError) -> CliError {
+        let code = match &error {
+            OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
+            OpenError::Busy { .. } => "BUSY",
+            _ => "HANDLER_ERROR",
+        };
+        let sentence = match &error {
+            OpenError::ReadOnly { path } if path.is_file() => {
+                format!("`{}` or its folder is read-only", path.display())
+            }
+            OpenError::ReadOnly { path } => {
+                format!("`{}` cannot be made: its folder is read-only", path.display())
+            }
+            other => other.to_string(),
+        };
+        let failure = CliError::new(Kind::Refused, code, sentence).caused_by(&error);
+        let hint = match &error {
+            OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),
+            OpenError::Missing { .. } => {
+                "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
+            }
+            OpenError::NotOurs { .. } => {
+                "Cairn leaves it as it is; name another file with `--db`, or move this one away".to_string()
+            }
+            OpenError::Newer { .. } => format!(
+                "this is Cairn {}; install a newer one, or name another database with `--db`",
+                env!("CARGO_PKG_VERSION")
+            ),
+            OpenError::ReadOnly { path } => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                let folder = folder.unwrap_or(Path::new("."));
+                // A database writes beside itself even when it is only read.
+                let which = if path.exists() { vec![path.as_path(), folder] } else { vec![folder] };
+                let which: Vec<String> = which.iter().map(|path| format!("'{}'", path.display())).collect();
+                format!(
+                    "`chmod u+w {}` may help; or name a file in a folder of yours with `--db`",
+                    which.join(" ")
+                )
+            }
+            OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
+            // These say themselves what to do.
+            OpenError::Store { source: StoreError::DiskFull | StoreError::Damaged(_), .. } => return failure,
+            OpenError::Store { .. } => "`cairn doctor` looks at the database".to_string(),
+        };
+        failure.hint(hint)
+    }
+}
+
+/// The flag that a person typed for an argument that the library names.
+fn flag(path: &str) -> String {
+    let (name, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
+    let flag = match name {
+        "task_id" => "--task",
+        "session_id" => "--session",
+        "agent_id" => "--agent",
+        "parent_id" => "--parent",
+        "action_id" => "--action",
+        "context_id" => "--context",
+        "brief_id" => "--brief",
+        "metadata" => "--metadata",
+        "idempotency_key" => "--key",
+        "limit" => "--limit",
+        "cursor" => "--cursor",
+        other => other,
+    };
+    format!("{flag}{rest}")
+}

@@ -1,0 +1,196 @@
+//! The arguments of one call, checked against their declaration.
+
+use std::fmt::Display;
+
+use cairn::core::preview::preview;
+use cairn::{Issue, ThoughtType};
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value};
+
+use super::check::{check, missing};
+use super::{Arg, nearest};
+
+/// Stands for an argument that was refused, so that whoever checks further does not miss it.
+const REFUSED: &str = "-";
+
+/// Arguments of the declared kinds, and everything that was wrong with the others.
+pub struct Given {
+    values: Vec<(&'static str, Value)>,
+    /// What was wrong. A call with any must not be carried out.
+    pub issues: Vec<Issue>,
+}
+
+impl Given {
+    /// Checks `arguments` and takes them apart.
+    pub fn read(declared: &'static [Arg], arguments: JsonObject) -> Given {
+        let mut given = Given { values: Vec::with_capacity(arguments.len()), issues: Vec::new() };
+        for (key, value) in arguments {
+            match declared.iter().find(|arg| arg.is_named(&key)) {
+                // Clients that fill in every argument send null for those they do not need.
+                Some(_) if value.is_null() => {}
+                Some(arg) => given.take(arg, key, value),
+                None => given.issues.push(unknown(declared, key)),
+            }
+        }
+        for arg in declared.iter().filter(|arg| arg.required) {
+            if !given.has(arg.name) {
+                given.issues.push(Issue::new(arg.name, missing(&arg.kind)));
+            }
+        }
+        given
+    }
+
+    fn take(&mut self, arg: &'static Arg, key: String, value: Value) {
+        if self.has(arg.name) {
+            return self.issues.push(Issue::new(arg.name, "is given twice, in two spellings; give it once"));
+        }
+        match check(&arg.kind, value) {
+            Ok(value) => self.values.push((arg.name, value)),
+            Err(message) => {
+                self.issues.push(Issue::new(key, message));
+                self.values.push((arg.name, Value::String(REFUSED.to_string())));
+            }
+        }
+    }
+
+    /// Notes a problem with a text that was taken out.
+    pub fn refuse(&mut self, path: &str, problem: impl Display, text: &mut String) {
+        self.issues.push(Issue::new(path, problem));
+        REFUSED.clone_into(text);
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.values.iter().any(|(known, _)| *known == name)
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.values.iter().position(|(known, _)| *known == name)?;
+        Some(self.values.swap_remove(at).1)
+    }
+
+    /// Takes out a text.
+    pub fn text(&mut self, name: &str) -> Option<String> {
+        match self.remove(name)? {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Takes out a number.
+    pub fn integer(&mut self, name: &str) -> Option<u64> {
+        self.remove(name)?.as_u64()
+    }
+
+    /// Takes out a yes or no.
+    pub fn flag(&mut self, name: &str) -> Option<bool> {
+        self.remove(name)?.as_bool()
+    }
+
+    /// Takes out an object.
+    pub fn object(&mut self, name: &str) -> Option<Map<String, Value>> {
+        match self.remove(name)? {
+            Value::Object(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// Takes out one of the four types.
+    pub fn thought_type(&mut self, name: &str) -> Option<ThoughtType> {
+        self.remove(name)?.as_str()?.parse().ok()
+    }
+}
+
+fn unknown(declared: &[Arg], key: String) -> Issue {
+    let names = || declared.iter().map(|arg| arg.name);
+    let message = match nearest(&key, names()) {
+        Some(name) => format!("unknown argument; did you mean `{name}`?"),
+        None => format!("unknown argument; known are {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    Issue::new(preview(&key, 80).escape_debug().to_string(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Kind;
+    use super::*;
+
+    static ARGS: [Arg; 6] = [
+        Arg::new("type", Kind::Word(&["plan", "analysis"]), "").older(&["thoughtType"]).required(),
+        Arg::new("session_id", Kind::Text, ""),
+        Arg::new("limit", Kind::Integer(1, 100), ""),
+        Arg::new("include_content", Kind::Flag, ""),
+        Arg::new("metadata", Kind::Object, ""),
+        Arg::new("id", Kind::Label, "").required(),
+    ];
+
+    fn read(arguments: Value) -> Given {
+        let Value::Object(arguments) = arguments else { panic!("an object") };
+        Given::read(&ARGS, arguments)
+    }
+
+    fn issue(key: &str, value: Value) -> String {
+        let mut arguments = json!({ "type": "plan", "id": "x" });
+        arguments[key] = value;
+        let issues = read(arguments).issues;
+        assert_eq!(issues.len(), 1, "{issues:?}");
+        format!("{}: {}", issues[0].path, issues[0].message)
+    }
+
+    #[test]
+    fn what_is_right_arrives() {
+        let mut given = read(json!({
+            "thoughtType": "analysis", "sessionId": "s", "limit": 5.0, "includeContent": true,
+            "metadata": { "a": 1 }, "id": "x",
+        }));
+        assert_eq!(given.issues, []);
+        assert_eq!(given.thought_type("type"), Some(ThoughtType::Analysis));
+        assert_eq!(given.text("session_id").unwrap(), "s");
+        assert_eq!(given.integer("limit"), Some(5));
+        assert_eq!(given.flag("include_content"), Some(true));
+        assert_eq!(given.object("metadata").unwrap().len(), 1);
+        assert_eq!(given.text("id").unwrap(), "x");
+    }
+
+    #[test]
+    fn null_counts_as_not_given() {
+        let mut given = read(json!({ "type": null, "id": "x", "limit": null }));
+        assert_eq!(given.issues, [Issue::new("type", "must be given: one of plan, analysis")]);
+        assert_eq!(given.integer("limit"), None);
+    }
+
+    #[test]
+    fn each_problem_is_told_at_its_path() {
+        assert_eq!(
+            issue("type", json!("idea")),
+            "type: must be one of plan, analysis; found the text \"idea\""
+        );
+        assert_eq!(issue("limit", json!(0)), "limit: must be at least 1, found 0");
+        assert_eq!(issue("limit", json!(-3.0)), "limit: must be at least 1, found -3");
+        assert_eq!(issue("limit", json!(101)), "limit: must be at most 100, found 101");
+        assert_eq!(issue("limit", json!(1.5)), "limit: must be an integer, found 1.5");
+        assert_eq!(issue("limit", json!("5")), "limit: must be an integer, found the text \"5\"");
+        assert_eq!(
+            issue("include_content", json!("yes")),
+            "include_content: must be true or false, found the text \"yes\""
+        );
+        assert_eq!(issue("metadata", json!([1])), "metadata: must be an object, found an array");
+        assert_eq!(issue("sessionId", json!(7)), "sessionId: must be a text, found 7");
+        assert_eq!(issue("id", json!("")), "id: must not be empty");
+        let nul = "session_id: must not contain a NUL character or an unpaired surrogate";
+        assert_eq!(issue("session_id", json!("a\0")), nul);
+        assert_eq!(issue("sesion_id", json!("s")), "sesion_id: unknown argument; did you mean `session_id`?");
+        assert_eq!(
+            issue("colour", json!(1)),
+            "colour: unknown argument; known are type, session_id, limit, include_content, metadata, id"
+        );
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_and_two_spellings_are_one_of_them() {
+        let issues = read(json!({ "type": "x", "session_id": "a", "sessionId": "b", "limit": "x" })).issues;
+        let paths: Vec<&str> = issues.iter().map(|issue| issue.path.as_str()).collect();
+        assert_eq!(paths, ["limit", "session_id", "type", "id"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! The envelope of every tool's answer: `{ok: true, data}` or `{ok: false, error: {code, message, details}}`.
+
+use cairn::core::preview::preview;
+use cairn::{Error, Issue};
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::{Map, Value, json};
+
+/// How many problems the message repeats; `details.issues` has all of them.
+const TOLD: usize = 5;
+
+/// Why a tool did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failure {
+    /// One of the codes that clients can rely on.
+    pub code: &'static str,
+    /// What was wrong, what was expected, what to do.
+    pub message: String,
+    /// The same for programs.
+    pub details: Map<String, Value>,
+}
+
+impl Failure {
+    /// A failure that the code and the message say all about.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into(), details: Map::new() }
+    }
+
+    /// The arguments are wrong, and here is how.
+    pub fn invalid(issues: Vec<Issue>) -> Failure {
+        let told = issues.iter().take(TOLD).map(|issue| match issue.path.as_str() {
+            "" => issue.message.clone(),
+            path => format!("{path}: {}", issue.message),
+        });
+        let mut message = told.collect::<Vec<_>>().join("; ");
+        if issues.len() > TOLD {
+            message.push_str(&format!("; and {} more", issues.len() - TOLD));
+        }
+        Failure { details: details(json!({ "issues": issues })), ..Failure::new("INVALID_PARAMS", message) }
+    }
+
+    /// More bytes than are allowed.
+    pub fn too_large(field: &str, actual: usize, limit: usize) -> Failure {
+        let message = format!("{field} has {actual} bytes, the limit is {limit}; shorten it or split it");
+        Failure {
+            details: details(json!({ "field": field, "actual": actual, "limit": limit })),
+            ..Failure::new("TOO_LARGE", message)
+        }
+    }
+}
+
+fn details(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = error.code();
+        match error {
+            Error::Invalid(issues) => Failure::invalid(issues),
+            Error::TooLarge { field, actual, limit } => Failure::too_large(field, actual, limit),
+            Error::NotFound { what, id } => {
+                let find = "find ids with thought_search or thought_record_list";
+                Failure::new(code, format!("no {what} `{}`; {find}", preview(&id, 80).escape_debug()))
+            }
+            other => Failure::new(code, other.to_string()),
+        }
+    }
+}
+
+/// Wraps what a tool answered.
+pub fn answer(outcome: Result<Value, Failure>) -> CallToolResult {
+    match outcome {
+        Ok(data) => {
+            let mut envelope = Map::new();
+            envelope.insert("ok".to_string(), Value::Bool(true));
+            envelope.insert("data".to_string(), data);
+            CallToolResult::structured(Value::Object(envelope))
+        }
+        Err(Failure { code, message, details }) => CallToolResult::structured_error(json!({
+            "ok": false,
+            "error": { "code": code, "message": message, "details": details },
+        })),
+    }
+}
+
+/// The schema of an envelope whose `data` has these members.
+///
+/// Only `ok` is required, since one schema must fit success and failure: some clients check both against it.
+pub fn schema(members: &[&str]) -> JsonObject {
+    let members: Map<String, Value> = members.iter().map(|name| (name.to_string(), json!({}))).collect();
+    details(json!({
+        "type": "object",
+        "properties": {
+            "ok": { "type": "boolean" },
+            "data": { "type": "object", "properties": members },
+            "error": { "type": "object" },
+        },
+        "required": ["ok"],
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn envelope(error: Error) -> Value {
+        let result = answer(Err(error.into()));
+        assert_eq!(result.is_error, Some(true));
+        let text = &result.content[0].as_text().unwrap().text;
+        let structured = result.structured_content.unwrap();
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), structured);
+        structured
+    }
+
+    #[test]
+    fn every_problem_is_an_issue_and_the_first_ones_are_told() {
+        let issues = (0..7).map(|n| Issue::new(format!("a{n}"), "is wrong")).collect();
+        let found = envelope(Error::Invalid(issues));
+        assert_eq!(found["error"]["details"]["issues"].as_array().unwrap().len(), 7);
+        let message = found["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("a0: is wrong; a1: is wrong"), "{message}");
+        assert!(message.ends_with("a4: is wrong; and 2 more"), "{message}");
+    }
+
+    #[test]
+    fn too_large_names_field_size_and_limit() {
+        let found = envelope(Error::TooLarge { field: "content", actual: 9, limit: 5 });
+        assert_eq!(found["error"]["code"], "TOO_LARGE");
+        assert_eq!(found["error"]["details"], json!({ "field": "content", "actual": 9, "limit": 5 }));
+    }
+
+    #[test]
+    fn what_is_not_found_is_named_and_the_way_to_it_told() {
+        let found = envelope(Error::NotFound { what: "thought", id: "x\n1".into() });
+        let expected = "no thought `x\\n1`; find ids with thought_search or thought_record_list";
+        assert_eq!(found["error"], json!({ "code": "NOT_FOUND", "message": expected, "details": {} }));
+    }
+}

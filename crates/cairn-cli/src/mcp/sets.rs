@@ -1,0 +1,77 @@
+//! Tool sets: a client pays for every tool it is told about, so it can ask for some only.
+
+use std::str::FromStr;
+
+use super::tools::{TOOLS, Tool};
+
+/// The sets there are, and `all`.
+const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
+
+/// Which tools to offer: `trail`, `snapshot`, `memory`, `proof`, `all`, separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSets {
+    trail: bool,
+}
+
+impl Default for ToolSets {
+    fn default() -> ToolSets {
+        ToolSets { trail: true }
+    }
+}
+
+impl ToolSets {
+    /// The tools to offer. Every tool there is today belongs to `trail`.
+    pub fn tools(&self) -> &'static [&'static Tool] {
+        if self.trail { &TOOLS } else { &[] }
+    }
+}
+
+/// A word that names no set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSet(String);
+
+impl std::fmt::Display for UnknownSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "there is no tool set `{}`; there are {}", self.0, NAMES.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownSet {}
+
+impl FromStr for ToolSets {
+    type Err = UnknownSet;
+
+    fn from_str(text: &str) -> Result<ToolSets, UnknownSet> {
+        let mut sets = ToolSets { trail: false };
+        for name in text.split(',').map(str::trim) {
+            match name {
+                "trail" | "all" => sets.trail = true,
+                known if NAMES.contains(&known) => {}
+                unknown => return Err(UnknownSet(unknown.to_string())),
+            }
+        }
+        Ok(sets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_named_and_separated_by_commas() {
+        for (text, count) in
+            [("all", 14), ("trail", 14), ("snapshot, trail", 14), ("snapshot", 0), ("memory,proof", 0)]
+        {
+            assert_eq!(text.parse::<ToolSets>().unwrap().tools().len(), count, "{text}");
+        }
+        assert_eq!(ToolSets::default(), "all".parse().unwrap());
+    }
+
+    #[test]
+    fn an_unknown_set_is_told_with_those_there_are() {
+        let error = "trail,trial".parse::<ToolSets>().unwrap_err().to_string();
+        assert_eq!(error, "there is no tool set `trial`; there are trail, snapshot, memory, proof, all");
+        assert!("".parse::<ToolSets>().is_err());
+    }
+}

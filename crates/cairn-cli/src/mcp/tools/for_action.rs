@@ -1,0 +1,24 @@
+//! `thought_for_action`: the thoughts that led to an action.
+
+use cairn::Cairn;
+use serde_json::Value;
+
+use super::{Call, Tool, object, sound, to_json};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+pub static FOR_ACTION: Tool = Tool {
+    name: "thought_for_action",
+    title: "Thoughts behind an action",
+    description: "List the thoughts recorded with this action_id, from every session, with previews of 200 characters.",
+    args: &[Arg::new("action_id", Kind::Label, "").required()],
+    data: &["action_id", "count", "thoughts"],
+    call: Call::Read(for_action),
+};
+
+fn for_action(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+    let action = sound(given)?.text("action_id").unwrap_or_default();
+    let thoughts = cairn.for_action(&action)?;
+    let count = thoughts.len().into();
+    Ok(object([("action_id", action.into()), ("count", count), ("thoughts", to_json(thoughts)?)]))
+}

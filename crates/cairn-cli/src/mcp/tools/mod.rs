@@ -1,0 +1,164 @@
+//! The tools, one file each; those that differ only in a name share one.
+
+mod for_action;
+mod get;
+mod list;
+mod reasoning_trail;
+mod record;
+mod search;
+mod trail;
+mod tree;
+mod verify;
+
+use std::sync::Arc;
+
+use cairn::{Cairn, NewThought};
+use rmcp::model::{Tool as Listed, ToolAnnotations};
+use serde::Serialize;
+use serde_json::Value;
+
+pub use record::renamed;
+
+use super::args::{self, Arg, Given, Kind};
+use super::envelope::{self, Failure};
+
+/// All of them. No two have the same name.
+pub static TOOLS: [&Tool; 14] = [
+    &record::RECORD,
+    &record::PLAN,
+    &record::ANALYSIS,
+    &record::DECISION,
+    &record::REFLECTION,
+    &get::GET,
+    &list::RECORD_LIST,
+    &tree::TREE,
+    &trail::TRAIL,
+    &for_action::FOR_ACTION,
+    &reasoning_trail::REASONING_TRAIL,
+    &verify::VERIFY,
+    &verify::VERIFY_CHAIN,
+    &search::SEARCH,
+];
+
+/// What a client can call.
+pub struct Tool {
+    /// By which name.
+    pub name: &'static str,
+    /// What people see.
+    pub title: &'static str,
+    /// What models read to choose it.
+    pub description: &'static str,
+    /// What it takes.
+    pub args: &'static [Arg],
+    /// The members of its `data`.
+    pub data: &'static [&'static str],
+    /// What it does.
+    pub call: Call,
+}
+
+/// What a tool does with its arguments.
+pub enum Call {
+    /// Makes a thought of them, which is then recorded.
+    ///
+    /// The name is that of the argument with the text.
+    Record(fn(Given, Caller<'_>) -> Result<NewThought, Failure>, &'static str),
+    /// Looks something up.
+    Read(fn(&Cairn, Given) -> Result<Value, Failure>),
+}
+
+/// The name of the client, asked for only when it is needed.
+pub type Caller<'c> = &'c dyn Fn() -> Option<String>;
+
+impl Tool {
+    /// As it stands in the list.
+    pub fn listed(&self) -> Listed {
+        let reads = matches!(self.call, Call::Read(_));
+        let hints =
+            ToolAnnotations::new().read_only(reads).destructive(false).idempotent(reads).open_world(false);
+        Listed::new(self.name, self.description, Arc::new(args::schema(self.args)))
+            .with_title(self.title)
+            .with_raw_output_schema(Arc::new(envelope::schema(self.data)))
+            .with_annotations(hints)
+    }
+}
+
+/// The members of a record.
+const RECORD: &[&str] = &[
+    "id",
+    "type",
+    "task_id",
+    "session_id",
+    "agent_id",
+    "content",
+    "parent_id",
+    "action_id",
+    "context_id",
+    "brief_id",
+    "metadata",
+    "step_index",
+    "timestamp",
+    "prev_hash",
+    "hash",
+    "content_hash",
+    "chain_hash",
+    "seq",
+];
+
+const TYPES: Kind = Kind::Word(&["plan", "analysis", "decision", "reflection"]);
+
+const fn type_filter() -> Arg {
+    Arg::new("type", TYPES, "only this type").older(&["thoughtType", "thought_type"])
+}
+
+/// Refuses the call if its arguments have the wrong shape.
+fn sound(given: Given) -> Result<Given, Failure> {
+    if given.issues.is_empty() { Ok(given) } else { Err(Failure::invalid(given.issues)) }
+}
+
+/// Turns what the library answered into JSON.
+pub fn to_json(value: impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value)
+        .map_err(|_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON"))
+}
+
+/// Makes an object of members that are moved into it.
+fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use cairn::ThoughtType;
+
+    use super::*;
+
+    #[test]
+    fn no_name_is_registered_twice() {
+        let names: HashSet<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+        assert_eq!(names.len(), TOOLS.len());
+    }
+
+    #[test]
+    fn the_list_costs_a_client_less_than_a_kilobyte_a_tool() {
+        let sizes = TOOLS.map(|tool| (serde_json::to_vec(&tool.listed()).unwrap().len(), tool.name));
+        let total: usize = sizes.iter().map(|(size, _)| size).sum();
+        assert!(total < 1000 * TOOLS.len(), "{total} bytes: {sizes:?}");
+    }
+
+    #[test]
+    fn the_words_for_a_type_are_those_of_the_library() {
+        let Kind::Word(words) = TYPES else { panic!("types are words") };
+        assert_eq!(words, ThoughtType::ALL.map(ThoughtType::as_str));
+    }
+
+    #[test]
+    fn every_argument_has_one_meaning_in_its_tool() {
+        for tool in TOOLS {
+            let names = tool.args.iter().flat_map(|arg| arg.older.iter().copied().chain([arg.name]));
+            let names: Vec<&str> = names.collect();
+            assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `thought_reasoning_trail`: why an action was taken.
+
+use cairn::Cairn;
+use serde_json::Value;
+
+use super::{Call, Tool, object, sound, to_json};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+pub static REASONING_TRAIL: Tool = Tool {
+    name: "thought_reasoning_trail",
+    title: "Why was this done?",
+    description: "For each thought recorded with this action_id, show the path from the root of its session to it: \
+                  why the action was taken.",
+    args: &[Arg::new("action_id", Kind::Label, "").required()],
+    data: &["action_id", "has_reasoning", "trail_count", "trails"],
+    call: Call::Read(reasoning_trail),
+};
+
+fn reasoning_trail(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+    let action = sound(given)?.text("action_id").unwrap_or_default();
+    let trails = cairn.reasoning_trail(&action)?;
+    Ok(object([
+        ("action_id", action.into()),
+        ("has_reasoning", (!trails.is_empty()).into()),
+        ("trail_count", trails.len().into()),
+        ("trails", to_json(trails)?),
+    ]))
+}

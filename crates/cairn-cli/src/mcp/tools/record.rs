@@ -1,0 +1,170 @@
+//! `thought_record` and its four short forms: record a thought.
+
+use cairn::core::id::{AgentId, SessionId};
+use cairn::core::thought::Refusal;
+use cairn::{Error, Issue, Limits, NewThought, ThoughtType};
+use serde_json::{Map, Value};
+
+use super::{Call, Caller, RECORD as MEMBERS, TYPES, Tool};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+const TASK: Arg = Arg::new("task_id", Kind::Text, "label of the task; task_id or session_id is needed");
+const SESSION: Arg = Arg::new("session_id", Kind::Text, "label of this run; groups thoughts into a tree");
+const AGENT: Arg = Arg::new("agent_id", Kind::Text, "who thinks; default: the client's name");
+const PARENT: Arg = Arg::new("parent_id", Kind::Text, "id of the thought this follows from, same session");
+const ACTION: Arg = Arg::new("action_id", Kind::Text, "tool call, commit … it led to");
+const CONTEXT: Arg = Arg::new("context_id", Kind::Integer(1, u64::MAX), "");
+const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "");
+const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else worth keeping, up to 64 KiB");
+const KEY: Arg = Arg::new("idempotency_key", Kind::Text, "makes a retry harmless");
+
+pub static RECORD: Tool = Tool {
+    name: "thought_record",
+    title: "Record a thought",
+    description: "Record a plan, analysis, decision or reflection in the trail. Write-once: to correct one, record \
+                  a reflection. Returns the whole record with its id and hashes.",
+    args: &[
+        Arg::new("type", TYPES, "").older(&["thoughtType", "thought_type"]).required(),
+        Arg::new("content", Kind::Text, "the thought, with its reasons").required(),
+        TASK,
+        SESSION,
+        AGENT,
+        PARENT,
+        ACTION,
+        CONTEXT,
+        BRIEF,
+        METADATA,
+        KEY,
+    ],
+    data: MEMBERS,
+    call: Call::Record(
+        |mut given, caller| {
+            let kind = given.thought_type("type").unwrap_or(ThoughtType::Plan);
+            thought(kind, "content", given, caller)
+        },
+        "content",
+    ),
+};
+
+/// A tool for one type. Its text argument is named after what it holds. What `thought_record` says about an
+/// argument is not repeated where the name says enough.
+macro_rules! short_form {
+    ($tool:ident, $name:literal, $kind:ident, $text:literal, $title:literal, $description:literal) => {
+        pub static $tool: Tool = Tool {
+            name: $name,
+            title: $title,
+            description: $description,
+            args: &[
+                Arg::new($text, Kind::Text, "").required(),
+                TASK,
+                SESSION,
+                Arg { about: "", ..AGENT },
+                PARENT,
+                ACTION,
+                CONTEXT,
+                BRIEF,
+                Arg { about: "", ..METADATA },
+                Arg { about: "", ..KEY },
+            ],
+            data: MEMBERS,
+            call: Call::Record(|given, caller| thought(ThoughtType::$kind, $text, given, caller), $text),
+        };
+    };
+}
+
+short_form!(
+    PLAN,
+    "thought_plan",
+    Plan,
+    "plan_description",
+    "Record a plan",
+    "Record what you are about to do, before doing it. As thought_record with type plan."
+);
+short_form!(
+    ANALYSIS,
+    "thought_analysis",
+    Analysis,
+    "analysis",
+    "Record an analysis",
+    "Record facts found and options weighed. As thought_record with type analysis."
+);
+short_form!(
+    DECISION,
+    "thought_decision",
+    Decision,
+    "decision",
+    "Record a decision",
+    "Record a choice and its reason; name the action_id it leads to. As thought_record with type decision."
+);
+short_form!(
+    REFLECTION,
+    "thought_reflection",
+    Reflection,
+    "reflection",
+    "Record a reflection",
+    "Record an outcome, lesson or correction of an earlier thought. As thought_record with type reflection."
+);
+
+fn thought(
+    kind: ThoughtType,
+    text: &str,
+    mut given: Given,
+    caller: Caller<'_>,
+) -> Result<NewThought, Failure> {
+    let metadata = given.object("metadata");
+    let agent_id = given.text("agent_id").or_else(|| default_agent(metadata.as_ref(), caller));
+    let task_id = given.text("task_id");
+    let mut session_id = given.text("session_id");
+    // The library uses the one label that is given for both, and would find the problem in the task.
+    if task_id.is_none()
+        && let Some(session) = &mut session_id
+        && let Err(error) = SessionId::new(session.as_str())
+    {
+        given.refuse("session_id", error, session);
+    }
+    let thought = NewThought {
+        kind,
+        content: given.text(text).unwrap_or_default(),
+        task_id,
+        session_id,
+        agent_id,
+        parent_id: given.text("parent_id"),
+        action_id: given.text("action_id"),
+        context_id: given.integer("context_id"),
+        brief_id: given.text("brief_id"),
+        metadata,
+        idempotency_key: given.text("idempotency_key"),
+    };
+    if given.issues.is_empty() {
+        return Ok(thought);
+    }
+    // It is refused already; what the library would refuse as well is told in the same answer.
+    if let Err(Refusal::Invalid(issues)) = thought.check(&Limits::default()) {
+        given.issues.extend(issues.into_iter().map(|issue| issue_renamed(issue, text)));
+    }
+    Err(Failure::invalid(given.issues))
+}
+
+/// The client's name, unless the metadata names the agent. A name that cannot be an agent's is none.
+fn default_agent(metadata: Option<&Map<String, Value>>, caller: Caller<'_>) -> Option<String> {
+    if metadata.and_then(|map| map.get("agent_id")).is_some_and(Value::is_string) {
+        return None;
+    }
+    caller().filter(|name| AgentId::new(name.as_str()).is_ok())
+}
+
+/// The library calls the text `content`; the caller knows it by the name of the argument.
+pub fn renamed(error: Error, text: &'static str) -> Error {
+    match error {
+        Error::Invalid(issues) => {
+            Error::Invalid(issues.into_iter().map(|issue| issue_renamed(issue, text)).collect())
+        }
+        Error::TooLarge { field: "content", actual, limit } => Error::TooLarge { field: text, actual, limit },
+        other => other,
+    }
+}
+
+fn issue_renamed(issue: Issue, text: &str) -> Issue {
+    if issue.path == "content" { Issue { path: text.to_string(), ..issue } } else { issue }
+}

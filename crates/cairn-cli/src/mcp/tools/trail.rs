@@ -1,0 +1,29 @@
+//! `thought_trail`: how a thought came about.
+
+use cairn::Cairn;
+use serde_json::Value;
+
+use super::{Call, Tool, object, sound, to_json};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+pub static TRAIL: Tool = Tool {
+    name: "thought_trail",
+    title: "Trace a thought",
+    description: "Show the path from the root of the session to one thought, with previews of 150 characters.",
+    args: &[
+        Arg::new("record_id", Kind::Label, "id of the thought")
+            .older(&["id", "thought_id", "thoughtId"])
+            .required(),
+        Arg::new("session_id", Kind::Label, "if given, the thought must be of this session"),
+    ],
+    data: &["path"],
+    call: Call::Read(trail),
+};
+
+fn trail(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+    let mut given = sound(given)?;
+    let id = given.text("record_id").unwrap_or_default();
+    let path = cairn.trail(&id, given.text("session_id").as_deref())?;
+    Ok(object([("path", to_json(path)?)]))
+}

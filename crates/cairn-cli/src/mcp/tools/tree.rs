@@ -1,0 +1,42 @@
+//! `thought_tree`: the thoughts of a session, each below the one it follows from.
+
+use cairn::Cairn;
+use cairn::core::tree;
+use serde_json::Value;
+
+use super::{Call, Tool, object, sound, to_json};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+pub static TREE: Tool = Tool {
+    name: "thought_tree",
+    title: "Show a session's tree",
+    description: "Show the thoughts of a session, nested below their parents, with previews of 100 characters. \
+                  Branches deeper than 40 levels go on in `continued`, below their parent_id.",
+    args: &[
+        Arg::new("session_id", Kind::Label, "").required(),
+        Arg::new("include_content", Kind::Flag, "whole texts instead of previews; default false"),
+        Arg::new(
+            "include_children",
+            Kind::Flag,
+            "nested; default true. false: a flat list in order of recording",
+        ),
+    ],
+    data: &["session_id", "count", "tree", "continued"],
+    call: Call::Read(tree),
+};
+
+fn tree(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+    let mut given = sound(given)?;
+    let session = given.text("session_id").unwrap_or_default();
+    let thoughts = cairn.tree(&session, given.flag("include_content").unwrap_or(false))?;
+    let count = thoughts.len();
+    let mut data = if given.flag("include_children").unwrap_or(true) {
+        to_json(tree::nest(thoughts))?
+    } else {
+        object([("tree", to_json(thoughts)?)])
+    };
+    data["session_id"] = session.into();
+    data["count"] = count.into();
+    Ok(data)
+}

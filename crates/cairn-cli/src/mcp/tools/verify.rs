@@ -1,0 +1,74 @@
+//! `thought_verify` and `thought_verify_chain`: recompute every hash.
+
+use cairn::{Cairn, Issue, Report, Scope};
+use serde_json::{Value, json};
+
+use super::{Call, Tool, sound};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::Failure;
+
+const MEMBERS: &[&str] = &[
+    "valid",
+    "records",
+    "chain_length",
+    "broken_at",
+    "broken_at_step",
+    "reason",
+    "expected",
+    "actual",
+    "message",
+    "findings_total",
+];
+
+pub static VERIFY: Tool = Tool {
+    name: "thought_verify",
+    title: "Verify the trail",
+    description: "Recompute every hash from what is stored and say whether anything was changed, removed, added or \
+                  reordered. Without arguments: everything.",
+    args: &[
+        Arg::new("session_id", Kind::Label, "only this session"),
+        Arg::new("task_id", Kind::Label, "only this task; not with session_id"),
+    ],
+    data: MEMBERS,
+    call: Call::Read(verify),
+};
+
+pub static VERIFY_CHAIN: Tool = Tool {
+    name: "thought_verify_chain",
+    title: "Verify a session",
+    description: "As thought_verify for one session; the name that older clients use.",
+    args: &[Arg::new("session_id", Kind::Label, "").required()],
+    data: MEMBERS,
+    call: Call::Read(verify),
+};
+
+fn verify(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+    let mut given = sound(given)?;
+    let scope = match (given.text("session_id"), given.text("task_id")) {
+        (None, None) => Scope::All,
+        (Some(session), None) => Scope::Session(session),
+        (None, Some(task)) => Scope::Task(task),
+        (Some(_), Some(_)) => {
+            let issue =
+                Issue::new("task_id", "must not be given together with session_id; verify one at a time");
+            return Err(Failure::invalid(vec![issue]));
+        }
+    };
+    Ok(verdict(&cairn.verify(&scope)?))
+}
+
+fn verdict(report: &Report) -> Value {
+    let first = report.findings.first();
+    json!({
+        "valid": report.valid(),
+        "records": report.records,
+        "chain_length": report.chain_length,
+        "broken_at": first.and_then(|finding| finding.id.as_deref()),
+        "broken_at_step": first.and_then(|finding| finding.step_index),
+        "reason": first.map(|finding| finding.reason),
+        "expected": first.and_then(|finding| finding.expected.as_deref()),
+        "actual": first.and_then(|finding| finding.actual.as_deref()),
+        "message": report.message(),
+        "findings_total": report.findings_total,
+    })
+}

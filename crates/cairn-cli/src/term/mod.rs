@@ -1,0 +1,110 @@
+//! What a person sees: colour, width, wrapping, and nothing that could take over the terminal.
+
+mod fit;
+mod progress;
+mod short_id;
+mod style;
+mod table;
+mod thoughts;
+mod tree;
+mod visible;
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+pub(crate) use fit::{columns, cut, pad, wrap};
+pub(crate) use progress::Bar;
+pub(crate) use short_id::ShortIds;
+pub(crate) use style::Palette;
+pub(crate) use table::Table;
+pub(crate) use thoughts::{count, first_line, minute, size, trail_block};
+pub(crate) use tree::draw as draw_tree;
+pub(crate) use visible::visible;
+
+use crate::error::CliError;
+
+/// Columns when the output is no terminal: tables in a file or a pipe.
+const WIDTH_OF_A_FILE: usize = 100;
+/// Columns of a terminal that does not say.
+const WIDTH_OF_A_TERMINAL: usize = 80;
+/// Below this nothing can be laid out; a narrower terminal wraps by itself.
+const NARROWEST: usize = 40;
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Where results and remarks go: results to stdout, everything else to stderr.
+pub(crate) struct Ui {
+    /// Whether results are JSON.
+    pub(crate) json: bool,
+    /// Colours for stdout.
+    pub(crate) palette: Palette,
+    /// Colours for stderr.
+    pub(crate) remarks: Palette,
+    /// Columns of stdout.
+    pub(crate) width: usize,
+    /// Whether a person looks at stdout right now.
+    pub(crate) interactive: bool,
+}
+
+impl Ui {
+    pub(crate) fn new(json: bool, color: ColorChoice) -> Ui {
+        let interactive = io::stdout().is_terminal();
+        Ui {
+            json,
+            palette: Palette::new(colored(color, interactive)),
+            remarks: Palette::new(colored(color, io::stderr().is_terminal())),
+            width: width(interactive),
+            interactive,
+        }
+    }
+
+    /// Prints a result.
+    pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::output)
+    }
+
+    /// Prints a result as JSON: one line for a program, indented for a person.
+    pub(crate) fn print_json(&self, value: &impl Serialize) -> Result<(), CliError> {
+        let text =
+            if self.interactive { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+        self.print(&(text.map_err(|error| CliError::output(error.into()))? + "\n"))
+    }
+
+    /// Says something beside the result. Nobody listening is no reason to fail.
+    pub(crate) fn remark(&self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+}
+
+fn colored(choice: ColorChoice, terminal: bool) -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            terminal && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        }
+    }
+}
+
+fn width(interactive: bool) -> usize {
+    let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = match (named, interactive) {
+        (Some(columns), _) => columns,
+        (None, true) => terminal_size::terminal_size()
+            .map_or(WIDTH_OF_A_TERMINAL, |(terminal_size::Width(columns), _)| columns.into()),
+        (None, false) => WIDTH_OF_A_FILE,
+    };
+    columns.max(NARROWEST)
+}

@@ -1,0 +1,11 @@
+//! The program, run as a person or a script runs it.
+
+mod broken;
+mod demo;
+mod harness;
+mod hostile;
+mod init;
+mod read;
+mod record;
+mod usage;
+mod verify;

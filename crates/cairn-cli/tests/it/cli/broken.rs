@@ -1,0 +1,117 @@
+//! Databases that are not there, not ours, too new or not writable: one sentence, and what to do.
+
+use std::fs::OpenOptions;
+
+use super::harness::Place;
+
+const READING: [&[&str]; 7] = [
+    &["list"],
+    &["show", "x"],
+    &["tree", "x"],
+    &["trail", "x"],
+    &["search", "x"],
+    &["verify"],
+    &["backup", "copy.db"],
+];
+
+fn refusal(place: &Place, args: &[&str]) -> String {
+    let run = place.run(args);
+    assert_eq!((run.code, run.out.as_str()), (1, ""), "{args:?}: {}", run.err);
+    run.err
+}
+
+#[test]
+fn reading_never_makes_a_database() {
+    let place = Place::new();
+    for args in READING {
+        let err = refusal(&place, &[&["--db", "a.db"], args].concat());
+        assert!(err.starts_with("error: there is no database at `a.db`\n\nhint: run `cairn init`"), "{err}");
+        let err = refusal(&place, &[&["--db", "no/a.db"], args].concat());
+        assert!(err.starts_with("error: there is no database at `no/a.db`\n"), "{err}");
+        let err = refusal(&place, args);
+        assert!(err.contains("home/.local/share/cairn/cairn.db`"), "{err}");
+    }
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_named_folder_that_is_missing_is_not_made() {
+    let place = Place::new();
+    let err = refusal(&place, &["--db", "no/a.db", "record", "plan", "x", "-t", "t"]);
+    assert_eq!(err, "error: the folder `no` does not exist\n\nhint: make it with `mkdir -p 'no'`\n");
+    let run = place.run(&["--db", "no/a.db", "--json", "record", "plan", "x", "-t", "t"]);
+    assert_eq!((run.code, &run.json()["error"]["code"]), (1, &"NOT_FOUND".into()));
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let place = Place::new();
+    let text = "Dear diary, this is not a database but it has more than a hundred bytes.\n".repeat(20);
+    place.write("a.db", &text);
+    for args in READING.into_iter().chain([&["record", "plan", "x", "-t", "t"][..]]) {
+        let err = refusal(&place, &[&["--db", "a.db"], args].concat());
+        assert!(err.starts_with("error: `a.db` is not a Cairn database: "), "{err}");
+    }
+    assert_eq!(place.read("a.db"), text);
+}
+
+#[test]
+fn a_database_of_another_program_is_left_alone() {
+    let place = Place::new();
+    let other = rusqlite::Connection::open(place.path("a.db")).unwrap();
+    other.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
+    drop(other);
+    let before = std::fs::read(place.path("a.db")).unwrap();
+    let err = refusal(&place, &["--db", "a.db", "record", "plan", "x", "-t", "t"]);
+    assert!(err.starts_with("error: `a.db` is not a Cairn database: "), "{err}");
+    assert!(std::fs::read(place.path("a.db")).unwrap() == before);
+}
+
+#[test]
+fn a_newer_schema_is_refused_with_both_numbers() {
+    let place = Place::with_story();
+    let connection = rusqlite::Connection::open(place.path("cairn.db")).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    for args in READING.into_iter().chain([&["record", "plan", "x", "-t", "t"][..]]) {
+        let err = refusal(&place, &[&["--db", "cairn.db"], args].concat());
+        assert!(
+            err.contains("was written by a newer Cairn: it has schema 99, this program knows up to "),
+            "{err}"
+        );
+        assert!(err.contains("\n\nhint: this is Cairn "), "{err}");
+    }
+    let run = place.on_story(&["doctor"]);
+    assert_eq!(run.code, 1);
+    assert!(run.out.contains("schema 99"), "{}", run.out);
+}
+
+#[test]
+fn a_read_only_file_can_be_read_and_not_written() {
+    let place = Place::with_story();
+    let path = place.path("cairn.db");
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    if OpenOptions::new().write(true).open(&path).is_ok() {
+        return; // The superuser writes where he likes.
+    }
+    assert_eq!(place.on_story(&["list"]).code, 0);
+    assert_eq!(place.on_story(&["verify"]).code, 0);
+    let err = refusal(&place, &["--db", "cairn.db", "record", "plan", "x", "-t", "t"]);
+    assert!(err.contains("read-only") && err.contains("\n\nhint: "), "{err}");
+}
+
+#[test]
+fn a_folder_and_a_server_are_no_files() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("dir")).unwrap();
+    let run = place.run(&["--db", "dir", "list"]);
+    assert_eq!(
+        run.err,
+        "error: `dir` is a folder, not a database\n\nhint: name a file in it: `--db 'dir/cairn.db'`\n"
+    );
+    let run = place.run(&["--db", "postgres://localhost/cairn", "list"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.starts_with("error: PostgreSQL is not supported in this version\n"), "{}", run.err);
+}

@@ -1,0 +1,202 @@
+//! What the tools answer.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::harness::Server;
+
+const NAMES: [&str; 14] = [
+    "thought_record",
+    "thought_plan",
+    "thought_analysis",
+    "thought_decision",
+    "thought_reflection",
+    "thought_get",
+    "thought_record_list",
+    "thought_tree",
+    "thought_trail",
+    "thought_for_action",
+    "thought_reasoning_trail",
+    "thought_verify",
+    "thought_verify_chain",
+    "thought_search",
+];
+
+const RECORD: [&str; 18] = [
+    "action_id",
+    "agent_id",
+    "brief_id",
+    "chain_hash",
+    "content",
+    "content_hash",
+    "context_id",
+    "hash",
+    "id",
+    "metadata",
+    "parent_id",
+    "prev_hash",
+    "seq",
+    "session_id",
+    "step_index",
+    "task_id",
+    "timestamp",
+    "type",
+];
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn fourteen_tools_are_listed_each_once_with_schemas_and_all_hints() {
+    let mut server = Server::start();
+    let answer = server.request("tools/list", json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), NAMES.len());
+    assert_eq!(names.iter().collect::<HashSet<_>>(), NAMES.iter().collect());
+    for tool in tools {
+        let recording = ["record", "plan", "analysis", "decision", "reflection"]
+            .contains(&tool["name"].as_str().unwrap().trim_start_matches("thought_"));
+        let hints = json!({
+            "readOnlyHint": !recording, "destructiveHint": false, "idempotentHint": !recording, "openWorldHint": false,
+        });
+        assert_eq!(tool["annotations"], hints);
+        assert!(tool["title"].is_string() && tool["description"].is_string());
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        assert_eq!(tool["outputSchema"]["type"], "object");
+        assert_eq!(tool["outputSchema"]["required"], json!(["ok"]));
+    }
+    let size = answer["result"]["tools"].to_string().len();
+    assert!(size < 1000 * NAMES.len(), "{size} bytes");
+}
+
+#[test]
+fn tool_sets_are_chosen_on_the_command_line() {
+    for (sets, count) in [("trail", 14), ("all", 14), ("snapshot,memory,proof", 0)] {
+        let mut server = Server::with_args(&["--tools", sets]);
+        server.request("initialize", super::harness::initialize("2025-11-25"));
+        let answer = server.request("tools/list", json!({}));
+        assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), count, "{sets}");
+    }
+    let end = Server::with_args(&["--tools", "trial"]).end();
+    assert!(!end.status.success());
+}
+
+#[test]
+fn a_record_is_answered_whole_and_can_be_read_again() {
+    let mut server = Server::start();
+    let metadata = json!({ "branch": "main", "n": [1, 2.5, null] });
+    let arguments = json!({
+        "type": "decision", "content": "use one file", "task_id": "t", "session_id": "s", "action_id": "commit-1",
+        "metadata": metadata, "agent_id": null,
+    });
+    let record = server.data("thought_record", arguments);
+    assert_eq!(keys(&record), RECORD);
+    assert_eq!(record["metadata"], metadata);
+    assert_eq!(record["agent_id"], "raw-client");
+    assert_eq!((&record["parent_id"], &record["context_id"]), (&Value::Null, &Value::Null));
+    assert_eq!(record["prev_hash"], "0".repeat(64));
+    assert_eq!(server.data("thought_get", json!({ "id": record["id"] })), record);
+    assert_eq!(server.data("thought_get", json!({ "recordId": record["id"] })), record);
+}
+
+#[test]
+fn the_short_forms_record_their_type_in_either_spelling() {
+    let mut server = Server::start();
+    for (tool, text, kind) in [
+        ("thought_plan", "plan_description", "plan"),
+        ("thought_plan", "planDescription", "plan"),
+        ("thought_analysis", "analysis", "analysis"),
+        ("thought_decision", "decision", "decision"),
+        ("thought_reflection", "reflection", "reflection"),
+    ] {
+        let record = server.data(tool, json!({ text: "why", "sessionId": "s", "actionId": "a" }));
+        assert_eq!((&record["type"], &record["content"]), (&json!(kind), &json!("why")));
+        assert_eq!((&record["session_id"], &record["action_id"]), (&json!("s"), &json!("a")));
+    }
+    let record =
+        server.data("thought_record", json!({ "thoughtType": "plan", "content": "", "taskId": "t" }));
+    assert_eq!((&record["type"], &record["content"]), (&json!("plan"), &json!("")));
+}
+
+#[test]
+fn the_author_is_the_argument_or_stands_in_the_metadata_or_is_the_client() {
+    let mut server = Server::start();
+    let mut author = |extra: Value| {
+        let mut arguments = json!({ "analysis": "x", "session_id": "s" });
+        arguments.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        server.data("thought_analysis", arguments)["agent_id"].take()
+    };
+    assert_eq!(author(json!({ "agent_id": "ada", "metadata": { "agent_id": "bob" } })), "ada");
+    assert_eq!(author(json!({ "metadata": { "agent_id": "bob" } })), "bob");
+    assert_eq!(author(json!({ "metadata": { "agent_id": 7 } })), "raw-client");
+    assert_eq!(author(json!({})), "raw-client");
+}
+
+#[test]
+fn a_listing_is_filtered_and_paged() {
+    let mut server = Server::start();
+    for (task, kind) in [("one", "plan"), ("two", "plan"), ("one", "decision")] {
+        server.data("thought_record", json!({ "type": kind, "content": kind, "task_id": task }));
+    }
+    let all = server.data("thought_record_list", json!({}));
+    assert_eq!(all["records"].as_array().unwrap().len(), 3);
+    assert_eq!(all["next_cursor"], Value::Null);
+    let one = server.data("thought_record_list", json!({ "task_id": "one" }));
+    assert_eq!(one["records"], json!([all["records"][0], all["records"][2]]));
+    let plans = server.data("thought_record_list", json!({ "thoughtType": "plan", "task_id": "one" }));
+    assert_eq!(plans["records"], json!([all["records"][0]]));
+    let page = server.data("thought_record_list", json!({ "limit": 2.0 }));
+    assert_eq!(page["records"].as_array().unwrap().len(), 2);
+    let rest = server.data("thought_record_list", json!({ "limit": 2, "cursor": page["next_cursor"] }));
+    assert_eq!(rest["records"], json!([all["records"][2]]));
+    assert_eq!(rest["next_cursor"], Value::Null);
+}
+
+#[test]
+fn trees_and_trails_show_what_follows_from_what() {
+    let mut server = Server::start();
+    let long = "é".repeat(300);
+    let root = server.data("thought_plan", json!({ "plan_description": long, "session_id": "s" }));
+    let leaf = server.data(
+        "thought_decision",
+        json!({ "decision": "do it", "session_id": "s", "parent_id": root["id"], "action_id": "deploy" }),
+    );
+    let tree = server.data("thought_tree", json!({ "session_id": "s" }));
+    assert_eq!((&tree["session_id"], &tree["count"]), (&json!("s"), &json!(2)));
+    assert_eq!(tree["tree"][0]["content"], "é".repeat(100) + "…");
+    assert_eq!(tree["tree"][0]["children"][0]["id"], leaf["id"]);
+    let whole = server.data("thought_tree", json!({ "sessionId": "s", "includeContent": true }));
+    assert_eq!(whole["tree"][0]["content"], long);
+    let flat = server.data("thought_tree", json!({ "session_id": "s", "include_children": false }));
+    assert_eq!(flat["tree"].as_array().unwrap().len(), 2);
+    assert!(flat["tree"][0].get("children").is_none());
+
+    let path =
+        server.data("thought_trail", json!({ "record_id": leaf["id"], "session_id": "s" }))["path"].take();
+    assert_eq!((&path[0]["id"], &path[1]["id"]), (&root["id"], &leaf["id"]));
+    let thoughts = server.data("thought_for_action", json!({ "action_id": "deploy" }));
+    assert_eq!((&thoughts["count"], &thoughts["thoughts"][0]["session_id"]), (&json!(1), &json!("s")));
+    let why = server.data("thought_reasoning_trail", json!({ "actionId": "deploy" }));
+    assert_eq!((&why["has_reasoning"], &why["trail_count"]), (&json!(true), &json!(1)));
+    assert_eq!(why["trails"][0], path);
+    let none = server.data("thought_reasoning_trail", json!({ "action_id": "nothing" }));
+    assert_eq!((&none["has_reasoning"], &none["trails"]), (&json!(false), &json!([])));
+}
+
+#[test]
+fn what_is_searched_is_found_with_a_marked_snippet() {
+    let mut server = Server::start();
+    let record =
+        server.data("thought_analysis", json!({ "analysis": "the import is slow", "session_id": "s" }));
+    let found = server.data("thought_search", json!({ "query": "import", "type": "analysis", "limit": 5 }));
+    assert_eq!(found["count"], 1);
+    let hit = &found["results"][0];
+    assert_eq!(hit["id"], record["id"]);
+    assert_eq!(hit["snippet"], "the **import** is slow");
+    assert!(hit["rank"].is_number());
+    assert_eq!(server.data("thought_search", json!({ "query": "import -slow" }))["count"], 0);
+    assert_eq!(server.data("thought_search", json!({ "query": "\"import NEAR( AND" }))["count"], 0);
+}

@@ -1,0 +1,82 @@
+//! What verification answers.
+
+use cairn::Sha;
+use serde_json::{Value, json};
+
+use super::harness::Server;
+
+const MEMBERS: [&str; 10] = [
+    "actual",
+    "broken_at",
+    "broken_at_step",
+    "chain_length",
+    "expected",
+    "findings_total",
+    "message",
+    "reason",
+    "records",
+    "valid",
+];
+
+fn recorded() -> (Server, Vec<Value>) {
+    let mut server = Server::start();
+    let plan = |n| json!({ "plan_description": format!("step {n}"), "session_id": "s", "task_id": "t" });
+    let records = (0..3).map(|n| server.data("thought_plan", plan(n))).collect();
+    (server, records)
+}
+
+fn scopes() -> [(&'static str, Value); 4] {
+    [
+        ("thought_verify", json!({})),
+        ("thought_verify", json!({ "task_id": "t" })),
+        ("thought_verify", json!({ "session_id": "s" })),
+        ("thought_verify_chain", json!({ "sessionId": "s" })),
+    ]
+}
+
+#[test]
+fn what_nobody_touched_is_valid() {
+    let (mut server, _) = recorded();
+    for (tool, arguments) in scopes() {
+        let verdict = server.data(tool, arguments);
+        assert!(verdict.as_object().unwrap().keys().eq(MEMBERS), "{verdict}");
+        assert_eq!((&verdict["valid"], &verdict["records"]), (&json!(true), &json!(3)), "{verdict}");
+        assert_eq!((&verdict["broken_at"], &verdict["findings_total"]), (&Value::Null, &json!(0)));
+    }
+}
+
+#[test]
+fn a_text_changed_behind_our_back_is_named() {
+    let (server, records) = recorded();
+    let end = server.end();
+    let database = rusqlite::Connection::open(end.folder.path().join("cairn.db")).unwrap();
+    let triggers: Vec<String> = database
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    for trigger in triggers {
+        database.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
+    }
+    let changed = records[1]["id"].as_str().unwrap();
+    assert_eq!(database.execute("UPDATE thought SET content = 'other' WHERE id = ?1", [changed]).unwrap(), 1);
+    drop(database);
+
+    let mut server = Server::restart(end);
+    for (tool, arguments) in scopes() {
+        let verdict = server.data(tool, arguments);
+        assert_eq!(verdict["valid"], false, "{verdict}");
+        assert_eq!(
+            (&verdict["broken_at"], &verdict["broken_at_step"]),
+            (&json!(changed), &json!(1)),
+            "{verdict}"
+        );
+        assert_eq!(verdict["reason"], "content_hash_mismatch", "{verdict}");
+        // The hash that the text has now is not the one that stands beside it.
+        assert_eq!(verdict["expected"], Sha::of(b"other").to_string(), "{verdict}");
+        assert_eq!(verdict["actual"], records[1]["content_hash"], "{verdict}");
+        assert!(verdict["findings_total"].as_u64() > Some(0), "{verdict}");
+    }
+}
