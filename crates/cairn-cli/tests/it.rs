@@ -7,4 +7,5 @@ mod it {
     mod docs;
     mod mcp;
     mod mcp_clients;
+    mod processes;
 }

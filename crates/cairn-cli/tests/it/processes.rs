@@ -1,0 +1,174 @@
+//! Several `cairn mcp` processes on one file, and processes that are killed in mid-write.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cairn::{Cairn, Filter, Scope, Thought};
+use serde_json::{Value, json};
+
+/// Starts a server that records everything it is sent; requests are written by a thread of their own.
+fn start(database: &Path, requests: Vec<String>) -> Child {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cairn"))
+        .arg("--db")
+        .arg(database)
+        .arg("mcp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::spawn(move || {
+        // A server that is killed closes its end; that is what some of these tests are about.
+        let _ = requests.iter().try_for_each(|line| writeln!(stdin, "{line}"));
+    });
+    child
+}
+
+fn hello() -> Vec<String> {
+    let client = json!({"name": "many", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    vec![
+        json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": params}).to_string(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+    ]
+}
+
+fn record(id: usize, task: &str, content: &str) -> String {
+    let arguments = json!({"type": "analysis", "content": content, "task_id": task});
+    let params = json!({"name": "thought_record", "arguments": arguments});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+}
+
+/// Ids and contents of the thoughts that a server acknowledged before it ended.
+fn acknowledged(child: &mut Child) -> HashMap<String, String> {
+    acknowledged_until(child, usize::MAX)
+}
+
+/// Likewise, killing the server after so many; what it had already said is still read.
+fn acknowledged_until(child: &mut Child, kill_after: usize) -> HashMap<String, String> {
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut acknowledged = HashMap::new();
+    for line in stdout.lines().map_while(Result::ok) {
+        // The last line of a killed server may be cut off: then it was not acknowledged.
+        let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
+        if answer["id"] == "hello" {
+            continue;
+        }
+        let envelope = &answer["result"]["structuredContent"];
+        assert_eq!(envelope["ok"], true, "{line}");
+        let text = |field: &str| envelope["data"][field].as_str().unwrap().to_string();
+        acknowledged.insert(text("id"), text("content"));
+        if acknowledged.len() == kill_after {
+            child.kill().unwrap();
+        }
+    }
+    acknowledged
+}
+
+/// Every thought of the file, by task; each task one unforked line.
+fn chains(cairn: &Cairn) -> HashMap<String, Vec<Thought>> {
+    let mut chains: HashMap<String, Vec<Thought>> = HashMap::new();
+    let mut filter = Filter::default();
+    loop {
+        let page = cairn.list(&filter).unwrap();
+        for thought in page.records {
+            let chain = chains.entry(thought.task_id.to_string()).or_default();
+            let before = chain.last().map_or(cairn::Sha::ZERO, |before| before.hash);
+            assert_eq!(thought.prev_hash, before, "task {} forks at {}", thought.task_id, thought.id);
+            chain.push(thought);
+        }
+        filter.cursor = page.next_cursor;
+        if filter.cursor.is_none() {
+            return chains;
+        }
+    }
+}
+
+fn assert_verifies(cairn: &Cairn) {
+    let report = cairn.verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{:#?}", report.findings);
+}
+
+#[test]
+fn eight_processes_write_three_unforked_chains() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("cairn.db");
+    let mut children: Vec<Child> = (0..8)
+        .map(|process| {
+            let mut requests = hello();
+            for i in 0..500 {
+                requests.push(record(i, &format!("task {}", (process + i) % 3), &format!("{process}/{i}")));
+            }
+            start(&database, requests)
+        })
+        .collect();
+    let mut all = HashMap::new();
+    for child in &mut children {
+        let acknowledged = acknowledged(child);
+        assert_eq!(acknowledged.len(), 500);
+        assert!(child.wait().unwrap().success());
+        all.extend(acknowledged);
+    }
+    let cairn = Cairn::open(&database).unwrap();
+    let chains = chains(&cairn);
+    assert_eq!(chains.len(), 3);
+    let stored: HashSet<&str> = chains.values().flatten().map(|thought| thought.id.as_str()).collect();
+    assert_eq!(stored, all.keys().map(String::as_str).collect());
+    assert_eq!(stored.len(), 4000);
+    assert_verifies(&cairn);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_processes_are_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("cairn.db");
+    let mut kept: HashMap<String, String> = HashMap::new();
+    // Seeded, so that a failure can be seen again; the exact moments still vary with the machine.
+    let mut seed: u64 = 20_260_417;
+    for round in 0..50 {
+        let mut requests = hello();
+        for i in 0..4000 {
+            requests.push(record(i, &format!("task {}", i % 5), &format!("{round}/{i}")));
+        }
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        let mut child = start(&database, requests);
+        kept.extend(acknowledged_until(&mut child, 1 + (seed >> 33) as usize % 300));
+        assert!(!child.wait().unwrap().success(), "it was killed in mid-work");
+
+        let cairn = Cairn::open(&database).unwrap();
+        assert_verifies(&cairn);
+        if round % 10 == 9 {
+            let stored: HashMap<String, String> = chains(&cairn)
+                .into_values()
+                .flatten()
+                .map(|thought| (thought.id.to_string(), thought.content))
+                .collect();
+            for (id, content) in &kept {
+                assert_eq!(stored.get(id), Some(content), "acknowledged in or before round {round}, and lost");
+            }
+        }
+    }
+    assert!(kept.len() > 2000, "too little was recorded to show anything: {}", kept.len());
+}
+
+#[test]
+fn a_process_waits_for_another_that_holds_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("cairn.db");
+    Cairn::open(&database).unwrap();
+    let holder = rusqlite::Connection::open(&database).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let started = Instant::now();
+    let mut requests = hello();
+    requests.push(record(1, "patient", "waited"));
+    let mut child = start(&database, requests);
+    std::thread::sleep(Duration::from_secs(8));
+    holder.execute_batch("COMMIT").unwrap();
+    let acknowledged = acknowledged(&mut child);
+    assert_eq!(acknowledged.into_values().collect::<Vec<_>>(), ["waited"]);
+    assert!(started.elapsed() >= Duration::from_secs(8));
+    assert!(child.wait().unwrap().success());
+}
