@@ -4,5 +4,6 @@ mod bad_input;
 mod harness;
 mod lifecycle;
 mod lines;
+mod reference;
 mod tools;
 mod verify;

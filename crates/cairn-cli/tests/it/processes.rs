@@ -147,7 +147,11 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
                 .map(|thought| (thought.id.to_string(), thought.content))
                 .collect();
             for (id, content) in &kept {
-                assert_eq!(stored.get(id), Some(content), "acknowledged in or before round {round}, and lost");
+                assert_eq!(
+                    stored.get(id),
+                    Some(content),
+                    "acknowledged in or before round {round}, and lost"
+                );
             }
         }
     }

@@ -1,0 +1,53 @@
+//! `docs/mcp-reference.md` is written from what the server says of itself.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::harness::Server;
+
+fn rendered() -> String {
+    let mut server = Server::start();
+    let tools = server.request("tools/list", json!({}))["result"]["tools"].take();
+    let mut page = String::from(
+        "# MCP reference\n\nThe tools of `cairn mcp`, as a client sees them. Written by a test; \
+         `CAIRN_UPDATE_DOCS=1` rewrites it.\n\n\
+         Every answer is `{\"ok\": true, \"data\": …}` or `{\"ok\": false, \"error\": {\"code\", \"message\", \
+         \"details\"}}`, as structured content and as text. Codes: `INVALID_PARAMS` (each problem in \
+         `details.issues`), `NOT_FOUND`, `CONFLICT`, `TOO_LARGE`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
+         spelled in camelCase (`sessionId`).\n",
+    );
+    for tool in tools.as_array().unwrap() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+        let reads = if tool["annotations"]["readOnlyHint"] == true { "reads" } else { "records" };
+        write!(page, "\n## `{}`\n\n{} ({reads})\n\n", text(&tool["name"]), text(&tool["description"]))
+            .unwrap();
+        page.push_str("| argument | type | |\n|---|---|---|\n");
+        let schema = &tool["inputSchema"];
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for (name, argument) in schema["properties"].as_object().unwrap() {
+            let kind = match argument["enum"].as_array() {
+                Some(words) => words.iter().map(text).collect::<Vec<_>>().join(" · "),
+                None => text(&argument["type"]),
+            };
+            let needed = if required.contains(&json!(name)) { "required; " } else { "" };
+            let about = format!("{needed}{}", text(&argument["description"]));
+            writeln!(page, "| `{name}` | {kind} | {} |", about.trim_end_matches("; ")).unwrap();
+        }
+        let data = tool["outputSchema"]["properties"]["data"]["properties"].as_object().unwrap();
+        let members: Vec<String> = data.keys().map(|name| format!("`{name}`")).collect();
+        write!(page, "\nData: {}\n", members.join(", ")).unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_reference_is_what_the_server_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp-reference.md");
+    let page = rendered();
+    if std::env::var_os("CAIRN_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let current = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(current == page, "docs/mcp-reference.md is not current; CAIRN_UPDATE_DOCS=1 rewrites it");
+}
