@@ -279,15 +279,9 @@ impl NewThought {
     /// Checks everything that can be checked without the database, and reports every problem at once.
     pub fn check(self, limits: &Limits) -> Result<CheckedThought, Refusal> {
         let mut issues = Vec::new();
-        let (task, session) = match (self.task_id, self.session_id) {
-            (None, None) => {
-                issues.push(Issue::new("task_id", "one of task_id and session_id must be given"));
-                (None, None)
-            }
-            (Some(task), None) => (Some(task.clone()), Some(task)),
-            (None, Some(session)) => (Some(session.clone()), Some(session)),
-            both => both,
-        };
+        if self.task_id.is_none() && self.session_id.is_none() {
+            issues.push(Issue::new("task_id", "one of task_id and session_id must be given"));
+        }
         let from_metadata = || match self.metadata.as_ref()?.get("agent_id")? {
             Value::String(agent) => Some(agent.clone()),
             _ => None,
@@ -297,12 +291,17 @@ impl NewThought {
             issues.push(Issue::new("agent_id", "who is thinking? give agent_id or metadata.agent_id"));
         }
 
-        let task_id = label(&mut issues, "task_id", task, TaskId::new);
-        let session_id = label(&mut issues, "session_id", session, SessionId::new);
-        if task_id.is_none() && session_id.is_none() && issues.len() > 1 {
-            // One label was given for both: say what is wrong with it once.
-            issues.dedup_by(|a, b| a.path == "session_id" && b.path == "task_id" && a.message == b.message);
-        }
+        let task_id = label(&mut issues, "task_id", self.task_id, TaskId::new);
+        let session_id = label(&mut issues, "session_id", self.session_id, SessionId::new);
+        // One label serves for both. If the other was given and is wrong, that is among the issues by now.
+        let (task_id, session_id) = match (task_id, session_id) {
+            (Some(task), None) => {
+                let session = SessionId::new(task.as_str()).ok();
+                (Some(task), session)
+            }
+            (None, Some(session)) => (TaskId::new(session.as_str()).ok(), Some(session)),
+            both => both,
+        };
         let agent_id = label(&mut issues, "agent_id", agent, AgentId::new);
         let parent_id = label(&mut issues, "parent_id", self.parent_id, ThoughtId::new);
         let action_id = label(&mut issues, "action_id", self.action_id, ActionId::new);
@@ -512,8 +511,12 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_label_given_once_is_reported_once() {
-        assert_eq!(issues(NewThought::new(ThoughtType::Plan, "x").task("").agent("a")).len(), 1);
+    fn a_bad_label_is_reported_once_where_it_was_given() {
+        let draft = || NewThought::new(ThoughtType::Plan, "x").agent("a");
+        let empty = |path: &str| vec![(path.to_string(), "must not be empty".to_string())];
+        assert_eq!(issues(draft().task("")), empty("task_id"));
+        assert_eq!(issues(draft().session("")), empty("session_id"));
+        assert_eq!(issues(draft().task("t").session("")), empty("session_id"));
     }
 
     #[test]

@@ -25,41 +25,30 @@ pub enum Incoming {
 }
 
 /// An answer that was given without asking the handler.
-pub struct Refusal {
-    /// The request it answers, if its id could be read.
-    pub id: Option<RequestId>,
-    /// As a protocol error, or as the result of the tool that was called.
-    pub kind: Refused,
-}
-
-/// In which form a request is refused.
-pub enum Refused {
-    /// As a JSON-RPC error.
-    Request(ErrorData),
-    /// As the result of a tool call.
-    Call(Failure),
+pub enum Refusal {
+    /// A JSON-RPC error, for the request with this id if it could be read.
+    Request(Option<RequestId>, ErrorData),
+    /// The result of the tool call with this id.
+    Call(RequestId, Failure),
 }
 
 impl Refusal {
     /// A JSON-RPC error.
     pub fn new(id: Option<RequestId>, code: ErrorCode, message: impl Into<String>) -> Refusal {
-        Refusal { id, kind: Refused::Request(ErrorData::new(code, message.into(), None)) }
+        Refusal::Request(id, ErrorData::new(code, message.into(), None))
     }
 
     /// As it goes to the client. `modern`: revision 2026-07-28 or later, in which results name their type.
     pub fn into_message(self, modern: bool) -> ServerJsonRpcMessage {
-        match (self.kind, self.id) {
-            (Refused::Call(failure), Some(id)) => {
+        match self {
+            Refusal::Request(id, error) => ServerJsonRpcMessage::error(error, id),
+            Refusal::Call(id, failure) => {
                 let mut result = envelope::answer(Err(failure));
                 if !modern {
                     result.result_type = None;
                 }
                 ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), id)
             }
-            (Refused::Call(failure), None) => {
-                ServerJsonRpcMessage::error(ErrorData::invalid_request(failure.message, None), None)
-            }
-            (Refused::Request(error), id) => ServerJsonRpcMessage::error(error, id),
         }
     }
 }
@@ -94,8 +83,7 @@ pub fn read(line: &[u8]) -> Incoming {
 pub fn too_long(scanner: &Scanner, length: usize) -> Incoming {
     match (scanner.method(), scanner.id()) {
         (Some("tools/call"), Some(id)) => {
-            let failure = Failure::too_large("message", length, MAX_LINE);
-            Incoming::Answer(Refusal { id: Some(id), kind: Refused::Call(failure) })
+            Incoming::Answer(Refusal::Call(id, Failure::too_large("message", length, MAX_LINE)))
         }
         (Some(_), None) => Incoming::Nothing,
         (_, id) => {
@@ -123,7 +111,7 @@ fn unreadable(scanner: &Scanner, error: JsonError) -> Incoming {
     match (scanner.method(), argument(&path), id) {
         (Some("tools/call"), Some(argument), Some(id)) => {
             let failure = Failure::invalid(vec![Issue::new(argument, message)]);
-            Incoming::Answer(Refusal { id: Some(id), kind: Refused::Call(failure) })
+            Incoming::Answer(Refusal::Call(id, failure))
         }
         (Some(_), _, None) => Incoming::Nothing,
         (_, _, id) => {

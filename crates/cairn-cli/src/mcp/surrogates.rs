@@ -24,7 +24,7 @@ pub fn replaced(text: &[u8]) -> Option<Vec<u8>> {
     out
 }
 
-/// The code unit of the escape `\uXXXX` at `at`, if one stands there.
+/// The code unit of the escape `\u` with four digits at `at`, if one stands there.
 fn unit(text: &[u8], at: usize) -> Option<u32> {
     let digits = text.get(at..at + 6)?.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))

@@ -1,7 +1,5 @@
 //! The arguments of one call, checked against their declaration.
 
-use std::fmt::Display;
-
 use cairn::core::preview::preview;
 use cairn::{Issue, ThoughtType};
 use rmcp::model::JsonObject;
@@ -51,12 +49,6 @@ impl Given {
                 self.values.push((arg.name, Value::String(REFUSED.to_string())));
             }
         }
-    }
-
-    /// Notes a problem with a text that was taken out.
-    pub fn refuse(&mut self, path: &str, problem: impl Display, text: &mut String) {
-        self.issues.push(Issue::new(path, problem));
-        REFUSED.clone_into(text);
     }
 
     fn has(&self, name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! `thought_record` and its four short forms: record a thought.
 
-use cairn::core::id::{AgentId, SessionId};
+use cairn::core::id::AgentId;
 use cairn::core::thought::Refusal;
 use cairn::{Error, Issue, Limits, NewThought, ThoughtType};
 use serde_json::{Map, Value};
@@ -114,20 +114,11 @@ fn thought(
 ) -> Result<NewThought, Failure> {
     let metadata = given.object("metadata");
     let agent_id = given.text("agent_id").or_else(|| default_agent(metadata.as_ref(), caller));
-    let task_id = given.text("task_id");
-    let mut session_id = given.text("session_id");
-    // The library uses the one label that is given for both, and would find the problem in the task.
-    if task_id.is_none()
-        && let Some(session) = &mut session_id
-        && let Err(error) = SessionId::new(session.as_str())
-    {
-        given.refuse("session_id", error, session);
-    }
     let thought = NewThought {
         kind,
         content: given.text(text).unwrap_or_default(),
-        task_id,
-        session_id,
+        task_id: given.text("task_id"),
+        session_id: given.text("session_id"),
         agent_id,
         parent_id: given.text("parent_id"),
         action_id: given.text("action_id"),
