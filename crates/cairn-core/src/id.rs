@@ -36,6 +36,10 @@ fn check(text: &str) -> Result<(), LabelError> {
             return Err(LabelError::TooLong(chars));
         }
     }
+    // Almost every label is plain ASCII, and this is asked for each one that is read.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Ok(());
+    }
     match text.chars().find(|c| c.is_control()) {
         Some(c) => Err(LabelError::Control(c.into())),
         None => Ok(()),

@@ -116,14 +116,16 @@ impl Cairn {
     fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
         let thought = thought.check(&self.inner.limits)?;
         let salt = salt_for(&thought)?;
-        self.writer()?.record(Box::new(Request { thought, salt, reply }));
+        let id = ThoughtId::new((self.inner.ids)())
+            .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
+        self.writer()?.record(Box::new(Request { id, thought, salt, reply }));
         Ok(())
     }
 
     fn writer(&self) -> Result<&Writer> {
         let start = || {
             let store = self.inner.store.writer()?;
-            Ok(Writer::start(store, self.inner.clock.clone(), self.inner.ids.clone()))
+            Ok(Writer::start(store, self.inner.clock.clone()))
         };
         self.inner.writer.get_or_init(start).as_ref().map_err(Clone::clone)
     }

@@ -14,11 +14,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use cairn_core::entry::Salt;
+use cairn_core::id::ThoughtId;
 use cairn_core::thought::{CheckedThought, Thought};
 use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
-use crate::options::{Clock, IdSource};
+use crate::options::Clock;
 use crate::store::{Append, StoreError, StoreWriter};
 use step::{Heads, Step};
 
@@ -36,6 +37,7 @@ const GATHER: Duration = Duration::from_micros(200);
 
 /// A thought that is fit to record, with its salt and the one who waits for it.
 pub(crate) struct Request {
+    pub id: ThoughtId,
     pub thought: CheckedThought,
     pub salt: Option<Salt>,
     pub reply: oneshot::Sender<Result<Recorded>>,
@@ -62,10 +64,10 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub fn start(store: Box<dyn StoreWriter>, clock: Clock, ids: IdSource) -> Writer {
+    pub fn start(store: Box<dyn StoreWriter>, clock: Clock) -> Writer {
         let (jobs, queue) = channel();
         let work = move || {
-            Work { store, clock, ids, heads: None, leaf: Vec::new(), link: Vec::new(), behind: 0 }.run(&queue)
+            Work { store, clock, heads: None, leaf: Vec::new(), link: Vec::new(), behind: 0 }.run(&queue)
         };
         let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(work);
         Writer { jobs, thread: Mutex::new(thread.ok()) }
@@ -110,7 +112,6 @@ impl Drop for Writer {
 struct Work {
     store: Box<dyn StoreWriter>,
     clock: Clock,
-    ids: IdSource,
     heads: Option<Heads>,
     /// Scratch space for the bytes of an entry and of a link.
     leaf: Vec<u8>,
@@ -183,15 +184,17 @@ impl Work {
     fn record_all(&mut self, batch: Vec<Request>) {
         let count = batch.len() as u64;
         let mut done: Vec<Result<Recorded>> = Vec::with_capacity(batch.len());
-        let (replies, mut thoughts): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|request| (request.reply, Some((request.thought, request.salt)))).unzip();
-        let Work { store, clock, ids, heads, leaf, link, .. } = self;
+        let (replies, mut thoughts): (Vec<_>, Vec<_>) = batch
+            .into_iter()
+            .map(|request| (request.reply, Some((request.id, request.thought, request.salt))))
+            .unzip();
+        let Work { store, clock, heads, leaf, link, .. } = self;
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
-            let mut step = Step::new(tx, heads, clock, ids, leaf, link);
+            let mut step = Step::new(tx, heads, clock, leaf, link);
             for thought in &mut thoughts {
-                let (thought, salt) = thought.take().expect("a transaction runs once");
-                done.push(match step.record(thought, salt) {
+                let (id, thought, salt) = thought.take().expect("a transaction runs once");
+                done.push(match step.record(id, thought, salt) {
                     Err(Error::Store(error)) => return Err(error),
                     result => result,
                 });

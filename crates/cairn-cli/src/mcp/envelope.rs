@@ -2,7 +2,8 @@
 
 use cairn::core::preview::preview;
 use cairn::{Error, Issue};
-use rmcp::model::{CallToolResult, JsonObject};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerJsonRpcMessage, ServerResult};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// How many problems the message repeats; `details.issues` has all of them.
@@ -70,20 +71,55 @@ impl From<Error> for Failure {
     }
 }
 
+/// What a tool answered: JSON, as it goes to the client.
+pub struct Data(String);
+
+impl Data {
+    /// Renders a tool's data. Listings are large, so nothing stands between them and their text.
+    pub fn of(data: &impl Serialize) -> Result<Data, Failure> {
+        serde_json::to_string(data)
+            .map(Data)
+            .map_err(|_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON"))
+    }
+}
+
 /// Wraps what a tool answered.
-pub fn answer(outcome: Result<Value, Failure>) -> CallToolResult {
+///
+/// Of a success the result holds the text alone: [`write`] repeats it as the structured content.
+pub fn answer(outcome: Result<Data, Failure>) -> CallToolResult {
     match outcome {
-        Ok(data) => {
-            let mut envelope = Map::new();
-            envelope.insert("ok".to_string(), Value::Bool(true));
-            envelope.insert("data".to_string(), data);
-            CallToolResult::structured(Value::Object(envelope))
+        Ok(Data(data)) => {
+            let envelope = format!("{{\"ok\":true,\"data\":{data}}}");
+            let mut result = CallToolResult::success(vec![ContentBlock::text(envelope)]);
+            result.structured_content = Some(AS_TEXT);
+            result
         }
         Err(Failure { code, message, details }) => CallToolResult::structured_error(json!({
             "ok": false,
             "error": { "code": code, "message": message, "details": details },
         })),
     }
+}
+
+/// Stands for structured content that is the same as the text. No envelope is null.
+const AS_TEXT: Value = Value::Null;
+const AS_TEXT_WRITTEN: &[u8] = b"\"structuredContent\":null";
+
+/// Appends a message to `out`, with the structured content of an [`answer`] in its place.
+pub fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *out, message)?;
+    let ServerJsonRpcMessage::Response(response) = message else { return Ok(()) };
+    let ServerResult::CallToolResult(result) = &response.result else { return Ok(()) };
+    if let (Some(AS_TEXT), [ContentBlock::Text(text)]) = (&result.structured_content, &result.content[..]) {
+        // From the end, where little follows it. Inside the text every quote is escaped, so it cannot be there.
+        let at = out.windows(AS_TEXT_WRITTEN.len()).rposition(|part| part == AS_TEXT_WRITTEN);
+        let at = at.expect("what was serialised just above") + AS_TEXT_WRITTEN.len() - b"null".len();
+        let after = out.split_off(at + b"null".len());
+        out.truncate(at);
+        out.extend_from_slice(text.text.as_bytes());
+        out.extend_from_slice(&after);
+    }
+    Ok(())
 }
 
 /// The schema of an envelope whose `data` has these members.
@@ -104,6 +140,8 @@ pub fn schema(members: &[&str]) -> JsonObject {
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::RequestId;
+
     use super::*;
 
     fn envelope(error: Error) -> Value {
@@ -113,6 +151,24 @@ mod tests {
         let structured = result.structured_content.unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap(), structured);
         structured
+    }
+
+    #[test]
+    fn a_success_is_written_as_text_and_as_structured_content() {
+        let tricky = json!({ "text": "\"structuredContent\":null \\ \u{1} ü", "list": [1, { "a": null }] });
+        let result = answer(Data::of(&tricky));
+        let message =
+            ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7));
+        let mut line = b"what was there before ".to_vec();
+        write(&message, &mut line).unwrap();
+        let line = line.strip_prefix(b"what was there before ").unwrap();
+        let written: Value = serde_json::from_slice(line).unwrap();
+        let envelope = json!({ "ok": true, "data": tricky });
+        assert_eq!(written["id"], 7);
+        assert_eq!(written["result"]["structuredContent"], envelope);
+        let text = written["result"]["content"][0]["text"].as_str().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), envelope);
+        assert_eq!(written["result"]["isError"], false);
     }
 
     #[test]

@@ -44,12 +44,17 @@ impl Outbox {
 
     /// Adds a message as one line. It is written as soon as the client takes it.
     pub fn put(&self, message: &impl Serialize) -> io::Result<()> {
+        self.put_with(|out| serde_json::to_writer(out, message))
+    }
+
+    /// Adds whatever `write` appends as one line.
+    pub fn put_with(&self, write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>) -> io::Result<()> {
         if self.is_gone() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         let mut waiting = self.shared.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let before = waiting.len();
-        if let Err(error) = serde_json::to_writer(&mut *waiting, message) {
+        if let Err(error) = write(&mut waiting) {
             waiting.truncate(before);
             return Err(error.into());
         }

@@ -14,10 +14,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
 use super::args::{Given, nearest};
-use super::envelope::{self, Failure};
+use super::envelope::{self, Data, Failure};
 use super::panics;
 use super::recorder::Recorder;
-use super::tools::{Call, Tool, renamed, to_json};
+use super::tools::{Call, Tool, renamed};
 
 /// What a model is told about when to use the tools. Some clients cut it at 2,048 characters.
 const INSTRUCTIONS: &str = "\
@@ -89,7 +89,7 @@ impl Server {
                 let recorded = self.recorder.record(&self.cairn, thought).await;
                 let recorded = recorded.ok_or_else(|| panics::internal(tool.name))?;
                 let thought = recorded.map_err(|error| renamed(error, text))?;
-                Ok(envelope::answer(to_json(thought)))
+                Ok(envelope::answer(Data::of(&thought)))
             }
             Call::Read(read) => {
                 let _turn = self.readers.acquire().await;

@@ -16,6 +16,7 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use serde_json::json;
 
+use super::envelope;
 use super::lines::{Line, Lines, MAX_LINE};
 use super::message::{self, Incoming, Refusal};
 use super::outbox::Outbox;
@@ -122,7 +123,7 @@ impl LineTransport {
             ServerJsonRpcMessage::Error(error) if error.id.is_none() => {
                 self.outbox.put(&json!({ "jsonrpc": "2.0", "id": null, "error": error.error }))
             }
-            message => self.outbox.put(&message),
+            message => self.outbox.put_with(|out| envelope::write(&message, out)),
         };
     }
 }
@@ -142,7 +143,7 @@ impl Transport<RoleServer> for LineTransport {
         if let Some(id) = id {
             self.in_flight.remove(id);
         }
-        ready(self.outbox.put(&message))
+        ready(self.outbox.put_with(|out| envelope::write(&message, out)))
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {

@@ -11,7 +11,7 @@ use cairn_core::time::Timestamp;
 
 use super::Recorded;
 use crate::error::{Error, Result};
-use crate::options::{Clock, IdSource};
+use crate::options::Clock;
 use crate::store::{Append, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
 
 /// How many labels and possible parents are remembered at most.
@@ -61,11 +61,11 @@ impl Heads {
     }
 }
 
-/// Heads that have moved in this transaction.
+/// Heads that have moved in this transaction. Few, so a look through all of them is quicker than a hash.
 #[derive(Default)]
-struct Dirty {
-    tasks: HashMap<i64, TaskHead>,
-    sessions: HashMap<i64, SessionHead>,
+struct Moved {
+    tasks: Vec<TaskHead>,
+    sessions: Vec<SessionHead>,
 }
 
 /// One transaction under way.
@@ -73,10 +73,9 @@ pub struct Step<'a> {
     tx: &'a mut dyn Append,
     heads: &'a mut Heads,
     clock: &'a Clock,
-    ids: &'a IdSource,
     leaf: &'a mut Vec<u8>,
     link: &'a mut Vec<u8>,
-    dirty: Dirty,
+    moved: Moved,
 }
 
 impl<'a> Step<'a> {
@@ -85,16 +84,15 @@ impl<'a> Step<'a> {
         tx: &'a mut dyn Append,
         heads: &'a mut Heads,
         clock: &'a Clock,
-        ids: &'a IdSource,
         leaf: &'a mut Vec<u8>,
         link: &'a mut Vec<u8>,
     ) -> Step<'a> {
-        Step { tx, heads, clock, ids, leaf, link, dirty: Dirty::default() }
+        Step { tx, heads, clock, leaf, link, moved: Moved::default() }
     }
 
     /// Records one thought. An error other than `Store` concerns this thought alone: nothing of it was
     /// written, and the transaction goes on.
-    pub fn record(&mut self, thought: CheckedThought, salt: Option<Salt>) -> Result<Recorded> {
+    pub fn record(&mut self, id: ThoughtId, thought: CheckedThought, salt: Option<Salt>) -> Result<Recorded> {
         if let Some(key) = &thought.idempotency_key
             && let Some(first) = self.tx.by_key(key.as_str())?
         {
@@ -108,9 +106,6 @@ impl<'a> Step<'a> {
         }
         let session = self.session(thought.session_id.as_str())?;
         let parent = self.parent(&thought, session.as_ref())?;
-        let id = ThoughtId::new((self.ids)())
-            .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
-
         let task = self.task(thought.task_id.as_str())?;
         let taken = || Error::Conflict(format!("a thought with the id `{id}` is already recorded"));
         if (session.is_none() || task.is_none()) && self.tx.parent(id.as_str())?.is_some() {
@@ -240,19 +235,25 @@ impl<'a> Step<'a> {
         remember(&mut self.heads.tasks, thought.task_id.as_str(), task);
         remember(&mut self.heads.sessions, thought.session_id.as_str(), session);
         self.heads.parents.insert(id.clone(), link);
-        self.dirty.tasks.insert(task.no, task);
-        self.dirty.sessions.insert(session.no, session);
+        match self.moved.tasks.iter_mut().find(|moved| moved.no == task.no) {
+            Some(moved) => *moved = task,
+            None => self.moved.tasks.push(task),
+        }
+        match self.moved.sessions.iter_mut().find(|moved| moved.no == session.no) {
+            Some(moved) => *moved = session,
+            None => self.moved.sessions.push(session),
+        }
     }
 
     /// Writes the heads that have moved.
     pub fn flush(self) -> std::result::Result<(), StoreError> {
-        if self.dirty.tasks.is_empty() {
+        if self.moved.tasks.is_empty() {
             return Ok(());
         }
-        for head in self.dirty.tasks.values() {
+        for head in &self.moved.tasks {
             self.tx.set_task(head)?;
         }
-        for head in self.dirty.sessions.values() {
+        for head in &self.moved.sessions {
             self.tx.set_session(head)?;
         }
         self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())

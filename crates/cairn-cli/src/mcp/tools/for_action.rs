@@ -1,11 +1,11 @@
 //! `thought_for_action`: the thoughts that led to an action.
 
 use cairn::Cairn;
-use serde_json::Value;
+use serde_json::json;
 
-use super::{Call, Tool, object, sound, to_json};
+use super::{Call, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static FOR_ACTION: Tool = Tool {
     name: "thought_for_action",
@@ -16,9 +16,8 @@ pub static FOR_ACTION: Tool = Tool {
     call: Call::Read(for_action),
 };
 
-fn for_action(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn for_action(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let action = sound(given)?.text("action_id").unwrap_or_default();
     let thoughts = cairn.for_action(&action)?;
-    let count = thoughts.len().into();
-    Ok(object([("action_id", action.into()), ("count", count), ("thoughts", to_json(thoughts)?)]))
+    Data::of(&json!({ "action_id": action, "count": thoughts.len(), "thoughts": thoughts }))
 }

@@ -1,11 +1,10 @@
 //! `thought_get`: one record by its id.
 
 use cairn::{Cairn, Error};
-use serde_json::Value;
 
-use super::{Call, RECORD, Tool, sound, to_json};
+use super::{Call, RECORD, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static GET: Tool = Tool {
     name: "thought_get",
@@ -18,10 +17,10 @@ pub static GET: Tool = Tool {
     call: Call::Read(get),
 };
 
-fn get(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn get(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let id = sound(given)?.text("id").unwrap_or_default();
     match cairn.get(&id)? {
-        Some(thought) => to_json(thought),
+        Some(thought) => Data::of(&thought),
         None => Err(Error::NotFound { what: "thought", id }.into()),
     }
 }

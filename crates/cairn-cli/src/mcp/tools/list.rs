@@ -1,11 +1,10 @@
 //! `thought_record_list`: records in the order of recording.
 
 use cairn::{Cairn, Filter};
-use serde_json::Value;
 
-use super::{Call, Tool, sound, to_json, type_filter};
+use super::{Call, Tool, sound, type_filter};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static RECORD_LIST: Tool = Tool {
     name: "thought_record_list",
@@ -24,7 +23,7 @@ pub static RECORD_LIST: Tool = Tool {
     call: Call::Read(list),
 };
 
-fn list(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn list(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let page = cairn.list(&Filter {
         task_id: given.text("task_id"),
@@ -34,5 +33,5 @@ fn list(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
         limit: given.integer("limit"),
         cursor: given.text("cursor"),
     })?;
-    to_json(page)
+    Data::of(&page)
 }

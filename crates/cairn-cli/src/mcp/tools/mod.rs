@@ -14,13 +14,11 @@ use std::sync::Arc;
 
 use cairn::{Cairn, NewThought};
 use rmcp::model::{Tool as Listed, ToolAnnotations};
-use serde::Serialize;
-use serde_json::Value;
 
 pub use record::renamed;
 
 use super::args::{self, Arg, Given, Kind};
-use super::envelope::{self, Failure};
+use super::envelope::{self, Data, Failure};
 
 /// All of them. No two have the same name.
 pub static TOOLS: [&Tool; 14] = [
@@ -63,7 +61,7 @@ pub enum Call {
     /// The name is that of the argument with the text.
     Record(fn(Given, Caller<'_>) -> Result<NewThought, Failure>, &'static str),
     /// Looks something up.
-    Read(fn(&Cairn, Given) -> Result<Value, Failure>),
+    Read(fn(&Cairn, Given) -> Result<Data, Failure>),
 }
 
 /// The name of the client, asked for only when it is needed.
@@ -113,17 +111,6 @@ const fn type_filter() -> Arg {
 /// Refuses the call if its arguments have the wrong shape.
 fn sound(given: Given) -> Result<Given, Failure> {
     if given.issues.is_empty() { Ok(given) } else { Err(Failure::invalid(given.issues)) }
-}
-
-/// Turns what the library answered into JSON.
-pub fn to_json(value: impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value)
-        .map_err(|_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON"))
-}
-
-/// Makes an object of members that are moved into it.
-fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    Value::Object(members.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
 }
 
 #[cfg(test)]

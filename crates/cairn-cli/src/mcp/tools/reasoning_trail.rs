@@ -1,11 +1,11 @@
 //! `thought_reasoning_trail`: why an action was taken.
 
 use cairn::Cairn;
-use serde_json::Value;
+use serde_json::json;
 
-use super::{Call, Tool, object, sound, to_json};
+use super::{Call, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static REASONING_TRAIL: Tool = Tool {
     name: "thought_reasoning_trail",
@@ -17,13 +17,13 @@ pub static REASONING_TRAIL: Tool = Tool {
     call: Call::Read(reasoning_trail),
 };
 
-fn reasoning_trail(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn reasoning_trail(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let action = sound(given)?.text("action_id").unwrap_or_default();
     let trails = cairn.reasoning_trail(&action)?;
-    Ok(object([
-        ("action_id", action.into()),
-        ("has_reasoning", (!trails.is_empty()).into()),
-        ("trail_count", trails.len().into()),
-        ("trails", to_json(trails)?),
-    ]))
+    Data::of(&json!({
+        "action_id": action,
+        "has_reasoning": !trails.is_empty(),
+        "trail_count": trails.len(),
+        "trails": trails,
+    }))
 }

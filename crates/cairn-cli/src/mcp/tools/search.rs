@@ -1,11 +1,11 @@
 //! `thought_search`: full text in content and metadata.
 
-use cairn::{Cairn, MATCH_END, MATCH_START, SearchHit, SearchQuery};
-use serde_json::Value;
+use cairn::{Cairn, MATCH_END, MATCH_START, SearchHit, SearchQuery, Thought};
+use serde::Serialize;
 
-use super::{Call, Tool, object, sound, to_json, type_filter};
+use super::{Call, Tool, sound, type_filter};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static SEARCH: Tool = Tool {
     name: "thought_search",
@@ -23,7 +23,7 @@ pub static SEARCH: Tool = Tool {
     call: Call::Read(search),
 };
 
-fn search(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn search(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let found = cairn.search(&SearchQuery {
         query: given.text("query").unwrap_or_default(),
@@ -32,22 +32,37 @@ fn search(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
         kind: given.thought_type("type"),
         limit: given.integer("limit"),
     })?;
-    let results = found.results.into_iter().map(hit).collect::<Result<Vec<Value>, Failure>>()?;
-    let mut data = object([("count", results.len().into()), ("results", results.into())]);
-    if let Some(newest) = found.ranked_newest {
-        data["ranked_newest"] = newest.into();
-        data["note"] = format!(
+    let results: Vec<Hit> = found.results.into_iter().map(Hit::from).collect();
+    let note = found.ranked_newest.map(|newest| {
+        format!(
             "these words are very common: only the newest {newest} matches were ranked; add a rarer word to reach \
              older ones"
         )
-        .into();
-    }
-    Ok(data)
+    });
+    Data::of(&Found { count: results.len(), results, ranked_newest: found.ranked_newest, note })
 }
 
-fn hit(hit: SearchHit) -> Result<Value, Failure> {
-    let mut record = to_json(hit.thought)?;
-    record["rank"] = hit.rank.into();
-    record["snippet"] = hit.snippet.replace([MATCH_START, MATCH_END], "**").into();
-    Ok(record)
+#[derive(Serialize)]
+struct Found {
+    count: usize,
+    results: Vec<Hit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranked_newest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Hit {
+    #[serde(flatten)]
+    record: Thought,
+    rank: f64,
+    snippet: String,
+}
+
+impl From<SearchHit> for Hit {
+    fn from(hit: SearchHit) -> Hit {
+        let snippet = hit.snippet.replace([MATCH_START, MATCH_END], "**");
+        Hit { record: hit.thought, rank: hit.rank, snippet }
+    }
 }

@@ -1,11 +1,11 @@
 //! `thought_trail`: how a thought came about.
 
 use cairn::Cairn;
-use serde_json::Value;
+use serde_json::json;
 
-use super::{Call, Tool, object, sound, to_json};
+use super::{Call, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static TRAIL: Tool = Tool {
     name: "thought_trail",
@@ -21,9 +21,9 @@ pub static TRAIL: Tool = Tool {
     call: Call::Read(trail),
 };
 
-fn trail(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn trail(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let id = given.text("record_id").unwrap_or_default();
     let path = cairn.trail(&id, given.text("session_id").as_deref())?;
-    Ok(object([("path", to_json(path)?)]))
+    Data::of(&json!({ "path": path }))
 }

@@ -1,12 +1,12 @@
 //! `thought_tree`: the thoughts of a session, each below the one it follows from.
 
-use cairn::Cairn;
 use cairn::core::tree;
-use serde_json::Value;
+use cairn::{Cairn, Summary};
+use serde::Serialize;
 
-use super::{Call, Tool, object, sound, to_json};
+use super::{Call, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 pub static TREE: Tool = Tool {
     name: "thought_tree",
@@ -26,17 +26,28 @@ pub static TREE: Tool = Tool {
     call: Call::Read(tree),
 };
 
-fn tree(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+/// The answer; what `thoughts` holds depends on whether they are nested.
+#[derive(Serialize)]
+struct Tree<T> {
+    session_id: String,
+    count: usize,
+    #[serde(flatten)]
+    thoughts: T,
+}
+
+#[derive(Serialize)]
+struct Flat {
+    tree: Vec<Summary>,
+}
+
+fn tree(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let session = given.text("session_id").unwrap_or_default();
     let thoughts = cairn.tree(&session, given.flag("include_content").unwrap_or(false))?;
     let count = thoughts.len();
-    let mut data = if given.flag("include_children").unwrap_or(true) {
-        to_json(tree::nest(thoughts))?
+    if given.flag("include_children").unwrap_or(true) {
+        Data::of(&Tree { session_id: session, count, thoughts: tree::nest(thoughts) })
     } else {
-        object([("tree", to_json(thoughts)?)])
-    };
-    data["session_id"] = session.into();
-    data["count"] = count.into();
-    Ok(data)
+        Data::of(&Tree { session_id: session, count, thoughts: Flat { tree: thoughts } })
+    }
 }

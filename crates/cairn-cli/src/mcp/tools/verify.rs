@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Call, Tool, sound};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::Failure;
+use crate::mcp::envelope::{Data, Failure};
 
 const MEMBERS: &[&str] = &[
     "valid",
@@ -42,7 +42,7 @@ pub static VERIFY_CHAIN: Tool = Tool {
     call: Call::Read(verify),
 };
 
-fn verify(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
+fn verify(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let scope = match (given.text("session_id"), given.text("task_id")) {
         (None, None) => Scope::All,
@@ -54,7 +54,7 @@ fn verify(cairn: &Cairn, given: Given) -> Result<Value, Failure> {
             return Err(Failure::invalid(vec![issue]));
         }
     };
-    Ok(verdict(&cairn.verify(&scope)?))
+    Data::of(&verdict(&cairn.verify(&scope)?))
 }
 
 fn verdict(report: &Report) -> Value {

@@ -3,7 +3,7 @@
 use cairn_core::Sha;
 use cairn_core::log::Node;
 use cairn_core::thought::Thought;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
 use super::{SqliteStore, fts5, read};
@@ -28,7 +28,8 @@ impl StoreWriter for SqliteWriter {
         // Immediate: what is read inside must still be true when it is written.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
-        work(&mut SqliteAppend { transaction: &transaction })?;
+        // Dropped before the commit, which a statement still open would stop.
+        SqliteAppend::new(&transaction).map_err(store_error).and_then(|mut append| work(&mut append))?;
         transaction.commit().map_err(store_error)
     }
 
@@ -95,9 +96,28 @@ fn note_segments(connection: &Connection) -> rusqlite::Result<()> {
 
 struct SqliteAppend<'a> {
     transaction: &'a Transaction<'a>,
+    /// What runs for every thought is looked up once a transaction.
+    thought: CachedStatement<'a>,
+    entry: CachedStatement<'a>,
+    node: CachedStatement<'a>,
 }
 
-impl SqliteAppend<'_> {
+impl<'a> SqliteAppend<'a> {
+    fn new(transaction: &'a Transaction<'a>) -> rusqlite::Result<SqliteAppend<'a>> {
+        Ok(SqliteAppend {
+            transaction,
+            thought: transaction.prepare_cached(
+                "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
+                   action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
+                   hash, content_hash, chain_hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                   ?21)",
+            )?,
+            entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
+            node: transaction.prepare_cached("INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)")?,
+        })
+    }
+
     fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         self.transaction
             .prepare_cached(sql)
@@ -169,49 +189,38 @@ impl Append for SqliteAppend<'_> {
     }
 
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        self.execute(
-            "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-               action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
-               hash, content_hash, chain_hash)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
-            params![
-                row.seq,
-                row.id,
-                row.kind,
-                row.task_no,
-                row.position,
-                row.session_no,
-                row.step_index,
-                row.parent_seq,
-                row.agent_id,
-                row.action_id,
-                row.context_id,
-                row.brief_id,
-                row.timestamp,
-                row.content,
-                row.metadata,
-                row.salt.map(|salt| &salt[..]),
-                row.idempotency_key,
-                &row.prev_hash.0[..],
-                &row.hash.0[..],
-                &row.content_hash.0[..],
-                &row.chain_hash.0[..],
-            ],
-        )
+        let values = params![
+            row.seq,
+            row.id,
+            row.kind,
+            row.task_no,
+            row.position,
+            row.session_no,
+            row.step_index,
+            row.parent_seq,
+            row.agent_id,
+            row.action_id,
+            row.context_id,
+            row.brief_id,
+            row.timestamp,
+            row.content,
+            row.metadata,
+            row.salt.map(|salt| &salt[..]),
+            row.idempotency_key,
+            &row.prev_hash.0[..],
+            &row.hash.0[..],
+            &row.content_hash.0[..],
+            &row.chain_hash.0[..],
+        ];
+        self.thought.execute(values).map(drop).map_err(store_error)
     }
 
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
-        self.execute(
-            "INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)",
-            params![seq, kind, leaf, &hash.0[..]],
-        )
+        self.entry.execute(params![seq, kind, leaf, &hash.0[..]]).map(drop).map_err(store_error)
     }
 
     fn insert_node(&mut self, node: &Node) -> Result<()> {
-        self.execute(
-            "INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)",
-            params![node.level, node.index, &node.hash.0[..]],
-        )
+        self.node.execute(params![node.level, node.index, &node.hash.0[..]]).map(drop).map_err(store_error)
     }
 
     fn set_task(&mut self, head: &TaskHead) -> Result<()> {
