@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod data;
 mod database;
 mod error;
 mod mcp;

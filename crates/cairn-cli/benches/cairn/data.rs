@@ -39,15 +39,21 @@ pub fn chain(length: u64) -> Result<PathBuf> {
     kept(&format!("chain-{length}"), |path| fill(path, length, length))
 }
 
-/// The large file with empty derived tables, as if nobody had ever searched in it.
+/// The large file with the derived tables of a new one, as if nobody had ever searched in it.
 pub fn unindexed(records: u64, chain: u64) -> Result<PathBuf> {
     let indexed = large(records, chain)?;
     kept(&format!("unindexed-{records}-{chain}"), |path| {
         copy(&indexed, path)?;
+        let folder = tempfile::tempdir()?;
+        let new = folder.path().join("new.db");
+        Cairn::open(&new)?.close();
         let connection = Connection::open(path)?;
-        connection.execute_batch(
-            "INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM action; UPDATE derived SET through = 0;",
-        )?;
+        connection.execute("ATTACH ?1 AS new", [new.to_string_lossy()])?;
+        for table in ["search_data", "search_idx", "search_docsize", "action", "derived"] {
+            connection.execute_batch(&format!(
+                "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM new.{table};"
+            ))?;
+        }
         connection.close().map_err(|(_, error)| error)?;
         Ok(())
     })

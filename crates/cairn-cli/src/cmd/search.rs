@@ -1,10 +1,10 @@
 //! `cairn search`: thoughts by the words in them.
 
 use cairn::{MATCH_END, MATCH_START, SearchHit, SearchQuery, ThoughtType};
-use serde_json::{Value, json};
 
 use super::{Outcome, kind_parser};
 use crate::args::App;
+use crate::data::Found;
 use crate::error::CliError;
 use crate::term::{Palette, ShortIds, Ui, count, minute, visible, wrap};
 
@@ -42,12 +42,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     };
     let found = app.read()?.search(&query)?;
     if ui.json {
-        let results: Vec<Value> = found.results.iter().map(result).collect();
-        let mut data = json!({"count": results.len(), "results": results});
-        if let Some(newest) = found.ranked_newest {
-            data["ranked_newest"] = newest.into();
-        }
-        ui.print_json(&data)?;
+        ui.print_json(&Found::from(found))?;
         return Ok(Outcome::Fine);
     }
     if found.results.is_empty() {
@@ -63,15 +58,6 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         ));
     }
     Ok(Outcome::Fine)
-}
-
-/// The record with its rank and the passage that matches, the matches between asterisks: as the tool
-/// `thought_search` has it.
-fn result(hit: &SearchHit) -> Value {
-    let mut record = json!(hit.thought);
-    record["rank"] = hit.rank.into();
-    record["snippet"] = hit.snippet.replace([MATCH_START, MATCH_END], "**").into();
-    record
 }
 
 fn plain(snippet: &str) -> String {

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::Outcome;
 use crate::args::App;
+use crate::data::Trails;
 use crate::error::CliError;
 use crate::term::{trail_block, visible};
 
@@ -26,11 +27,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     if let Some(action) = &args.action {
         let trails = cairn.reasoning_trail(action)?;
         if ui.json {
-            let found = !trails.is_empty();
-            let count = trails.len();
-            ui.print_json(
-                &json!({"action_id": action, "has_reasoning": found, "trail_count": count, "trails": trails}),
-            )?;
+            ui.print_json(&Trails::new(action.clone(), trails))?;
             return Ok(Outcome::Fine);
         }
         if trails.is_empty() {

@@ -1,10 +1,8 @@
 //! `cairn tree`: how the thoughts of a session follow from each other.
 
-use cairn::core::tree::{Branch, nest};
-use serde::Serialize;
-
 use super::Outcome;
 use crate::args::App;
+use crate::data::Tree;
 use crate::error::CliError;
 use crate::term::{count, draw_tree, visible};
 
@@ -21,16 +19,6 @@ pub(crate) struct Args {
     full: bool,
 }
 
-/// The result as a program reads it: the same as that of the tool `thought_tree`.
-#[derive(Serialize)]
-struct Data {
-    session_id: String,
-    count: usize,
-    tree: Vec<Branch>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    continued: Vec<Branch>,
-}
-
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let thoughts = app.read()?.tree(&args.session, args.full)?;
@@ -39,10 +27,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             .hint("`cairn list` shows the sessions there are"));
     }
     if ui.json {
-        let count = thoughts.len();
-        let forest = nest(thoughts);
-        let (tree, continued) = (forest.tree, forest.continued);
-        ui.print_json(&Data { session_id: args.session.clone(), count, tree, continued })?;
+        ui.print_json(&Tree::nested(args.session.clone(), thoughts))?;
         return Ok(Outcome::Fine);
     }
     let session = ui.palette.strong(&visible(&args.session));

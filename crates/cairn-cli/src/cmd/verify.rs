@@ -1,10 +1,11 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
-use cairn::{Cairn, Finding, Report, Scope};
-use serde_json::{Value, json};
+use cairn::{Cairn, Finding, Report, Scope, Sha};
+use serde::Serialize;
 
 use super::Outcome;
 use crate::args::App;
+use crate::data::Verdict;
 use crate::error::CliError;
 use crate::term::{Bar, Palette, count, visible, wrap};
 
@@ -28,19 +29,8 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         (None, None) => Scope::All,
     };
     let report = check(&app.read()?, &scope)?;
-    if report.valid() && report.records == 0 {
-        // A misspelt name must not pass for something that was verified.
-        let missing = match &scope {
-            Scope::Session(session) => Some(format!("no session `{session}`")),
-            Scope::Task(task) => Some(format!("no task `{task}`")),
-            Scope::All => None,
-        };
-        if let Some(sentence) = missing {
-            return Err(CliError::not_found(sentence).hint("`cairn list` shows what there is"));
-        }
-    }
     let printed = if app.ui.json {
-        app.ui.print_json(&data(&report))
+        app.ui.print_json(&Data::of(&report))
     } else {
         let width = app.ui.width;
         app.ui.print(&(page(&report, width, app.ui.palette) + &notes(&report, width)))
@@ -58,25 +48,21 @@ pub(super) fn check(cairn: &Cairn, scope: &Scope) -> Result<Report, CliError> {
     Ok(cairn.verify_with(scope, &|progress| bar.show(progress))?)
 }
 
-/// The report as a program reads it: the first finding on top, as `thought_verify` has it, then all of them.
-pub(super) fn data(report: &Report) -> Value {
-    let first = report.findings.first();
-    json!({
-        "valid": report.valid(),
-        "records": report.records,
-        "chain_length": report.chain_length,
-        "broken_at": first.and_then(|finding| finding.id.as_deref()),
-        "broken_at_step": first.and_then(|finding| finding.step_index),
-        "reason": first.map(|finding| finding.reason),
-        "expected": first.and_then(|finding| finding.expected.as_deref()),
-        "actual": first.and_then(|finding| finding.actual.as_deref()),
-        "message": report.message(),
-        "log_size": report.log_size,
-        "root": report.root,
-        "findings": report.findings,
-        "findings_total": report.findings_total,
-        "notes": report.notes,
-    })
+/// The report as a program reads it: the verdict, and everything it rests on.
+#[derive(Serialize)]
+pub(super) struct Data<'a> {
+    #[serde(flatten)]
+    verdict: Verdict<'a>,
+    log_size: u64,
+    root: Option<Sha>,
+    findings: &'a [Finding],
+}
+
+impl<'a> Data<'a> {
+    pub(super) fn of(report: &'a Report) -> Data<'a> {
+        let Report { log_size, root, findings, .. } = report;
+        Data { verdict: Verdict::of(report), log_size: *log_size, root: *root, findings }
+    }
 }
 
 /// The verdict as a person reads it.

@@ -71,15 +71,17 @@ impl From<Error> for Failure {
     }
 }
 
-/// What a tool answered: JSON, as it goes to the client.
+/// What a tool answered: the whole envelope, as it goes to the client.
 pub struct Data(String);
 
 impl Data {
     /// Renders a tool's data. Listings are large, so nothing stands between them and their text.
     pub fn of(data: &impl Serialize) -> Result<Data, Failure> {
-        serde_json::to_string(data)
-            .map(Data)
-            .map_err(|_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON"))
+        let unwritable = |_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON");
+        let mut envelope = br#"{"ok":true,"data":"#.to_vec();
+        serde_json::to_writer(&mut envelope, data).map_err(unwritable)?;
+        envelope.push(b'}');
+        Ok(Data(String::from_utf8(envelope).expect("serde_json writes UTF-8")))
     }
 }
 
@@ -88,8 +90,7 @@ impl Data {
 /// Of a success the result holds the text alone: [`write`] repeats it as the structured content.
 pub fn answer(outcome: Result<Data, Failure>) -> CallToolResult {
     match outcome {
-        Ok(Data(data)) => {
-            let envelope = format!("{{\"ok\":true,\"data\":{data}}}");
+        Ok(Data(envelope)) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(envelope)]);
             result.structured_content = Some(AS_TEXT);
             result

@@ -6,7 +6,7 @@ use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
 
 use super::record::Checker;
 use super::{Finding, Findings, Progress, Reason, Report};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, Store, StoreError};
 
 /// Nodes of the tree kept while proofs are made; neighbours share most of theirs.
@@ -17,10 +17,13 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
     let audit = store.audit()?;
     let head = audit.head()?;
     let (derived_through, _) = audit.derived()?;
-    let length = audit.chain_length(of)?.unwrap_or(0);
     let (table, name, counter) = match of {
         ChainOf::Task(name) => ("task", name, "position"),
         ChainOf::Session(name) => ("session", name, "step_index"),
+    };
+    let Some(length) = audit.chain_length(of)? else {
+        // A misspelt name must not pass for something that was verified.
+        return Err(Error::NotFound { what: table, id: name.to_string() });
     };
     let mut findings = Findings::default();
     let mut checker = Checker::new(&*audit, &head.origin, derived_through);

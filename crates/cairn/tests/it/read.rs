@@ -78,20 +78,38 @@ fn filters_by_session_type_and_author_combine() {
 #[test]
 fn pages_follow_each_other_without_gap_or_overlap() {
     let db = TestCairn::new();
-    for i in 0..10 {
-        db.record(plan("t", &i.to_string())).unwrap();
+    for i in 0..30 {
+        db.record(plan(&format!("t{}", i % 3), &i.to_string()).session(format!("s{}", i % 2))).unwrap();
     }
-    let mut filter = Filter { limit: Some(4), ..Filter::default() };
-    let mut seen = Vec::new();
-    loop {
-        let page = db.list(&filter).unwrap();
-        seen.extend(page.records.iter().map(|record| record.content.clone()));
-        filter.cursor = page.next_cursor;
-        if filter.cursor.is_none() {
-            break;
+    let all: Vec<usize> = (0..30).collect();
+    for (task, session) in [(None, None), (Some("t1"), None), (None, Some("s1")), (Some("t2"), Some("s0"))] {
+        let matches = |i: &usize| {
+            task.is_none_or(|task: &str| task == format!("t{}", i % 3))
+                && session.is_none_or(|session: &str| session == format!("s{}", i % 2))
+        };
+        let expected: Vec<String> = all.iter().filter(|i| matches(i)).map(|i| i.to_string()).collect();
+        let mut filter = Filter {
+            task_id: task.map(str::to_string),
+            session_id: session.map(str::to_string),
+            limit: Some(4),
+            ..Filter::default()
+        };
+        let mut seen = Vec::new();
+        loop {
+            let page = db.list(&filter).unwrap();
+            seen.extend(page.records.iter().map(|record| record.content.clone()));
+            filter.cursor = page.next_cursor;
+            if filter.cursor.is_none() {
+                break;
+            }
         }
+        assert_eq!(seen, expected, "{task:?} {session:?}");
+        // Any position will do as a cursor, also one of another chain.
+        filter.cursor = Some("20".to_string());
+        filter.limit = None;
+        let rest = db.list(&filter).unwrap().records.len();
+        assert_eq!(rest, all[20..].iter().filter(|i| matches(i)).count(), "{task:?} {session:?}");
     }
-    assert_eq!(seen, (0..10).map(|i| i.to_string()).collect::<Vec<_>>());
     let bad = Filter { cursor: Some("x".into()), ..Filter::default() };
     assert_eq!(issues(db.list(&bad)), ["cursor: must be the next_cursor of an earlier page"]);
 }

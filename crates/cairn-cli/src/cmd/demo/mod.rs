@@ -49,9 +49,9 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             "tree": forest.tree,
             "action_id": ACTION,
             "trails": findings.trails,
-            "verify": verify::data(&findings.before),
+            "verify": verify::Data::of(&findings.before),
             "edit": {"id": findings.edited, "field": "content", "from": TRUTH, "to": FORGERY},
-            "verify_edited_copy": verify::data(&findings.after),
+            "verify_edited_copy": verify::Data::of(&findings.after),
         }))?;
     } else {
         app.ui.print(&page(&findings, &app.ui))?;

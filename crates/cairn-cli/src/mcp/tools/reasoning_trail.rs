@@ -1,9 +1,9 @@
 //! `thought_reasoning_trail`: why an action was taken.
 
 use cairn::Cairn;
-use serde_json::json;
 
 use super::{Call, Tool, sound};
+use crate::data::Trails;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 
@@ -20,10 +20,5 @@ pub static REASONING_TRAIL: Tool = Tool {
 fn reasoning_trail(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let action = sound(given)?.text("action_id").unwrap_or_default();
     let trails = cairn.reasoning_trail(&action)?;
-    Data::of(&json!({
-        "action_id": action,
-        "has_reasoning": !trails.is_empty(),
-        "trail_count": trails.len(),
-        "trails": trails,
-    }))
+    Data::of(&Trails::new(action, trails))
 }

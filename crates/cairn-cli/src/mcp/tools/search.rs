@@ -1,9 +1,9 @@
 //! `thought_search`: full text in content and metadata.
 
-use cairn::{Cairn, MATCH_END, MATCH_START, SearchHit, SearchQuery, Thought};
-use serde::Serialize;
+use cairn::{Cairn, SearchQuery};
 
 use super::{Call, Tool, sound, type_filter};
+use crate::data::Found;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 
@@ -32,37 +32,5 @@ fn search(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
         kind: given.thought_type("type"),
         limit: given.integer("limit"),
     })?;
-    let results: Vec<Hit> = found.results.into_iter().map(Hit::from).collect();
-    let note = found.ranked_newest.map(|newest| {
-        format!(
-            "these words are very common: only the newest {newest} matches were ranked; add a rarer word to reach \
-             older ones"
-        )
-    });
-    Data::of(&Found { count: results.len(), results, ranked_newest: found.ranked_newest, note })
-}
-
-#[derive(Serialize)]
-struct Found {
-    count: usize,
-    results: Vec<Hit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ranked_newest: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Hit {
-    #[serde(flatten)]
-    record: Thought,
-    rank: f64,
-    snippet: String,
-}
-
-impl From<SearchHit> for Hit {
-    fn from(hit: SearchHit) -> Hit {
-        let snippet = hit.snippet.replace([MATCH_START, MATCH_END], "**");
-        Hit { record: hit.thought, rank: hit.rank, snippet }
-    }
+    Data::of(&Found::from(found))
 }

@@ -1,10 +1,9 @@
 //! `thought_tree`: the thoughts of a session, each below the one it follows from.
 
-use cairn::core::tree;
-use cairn::{Cairn, Summary};
-use serde::Serialize;
+use cairn::Cairn;
 
 use super::{Call, Tool, sound};
+use crate::data::Tree;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 
@@ -26,28 +25,13 @@ pub static TREE: Tool = Tool {
     call: Call::Read(tree),
 };
 
-/// The answer; what `thoughts` holds depends on whether they are nested.
-#[derive(Serialize)]
-struct Tree<T> {
-    session_id: String,
-    count: usize,
-    #[serde(flatten)]
-    thoughts: T,
-}
-
-#[derive(Serialize)]
-struct Flat {
-    tree: Vec<Summary>,
-}
-
 fn tree(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let session = given.text("session_id").unwrap_or_default();
     let thoughts = cairn.tree(&session, given.flag("include_content").unwrap_or(false))?;
-    let count = thoughts.len();
     if given.flag("include_children").unwrap_or(true) {
-        Data::of(&Tree { session_id: session, count, thoughts: tree::nest(thoughts) })
+        Data::of(&Tree::nested(session, thoughts))
     } else {
-        Data::of(&Tree { session_id: session, count, thoughts: Flat { tree: thoughts } })
+        Data::of(&Tree::flat(session, thoughts))
     }
 }

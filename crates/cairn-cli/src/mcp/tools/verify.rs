@@ -1,9 +1,9 @@
 //! `thought_verify` and `thought_verify_chain`: recompute every hash.
 
-use cairn::{Cairn, Issue, Report, Scope};
-use serde_json::{Value, json};
+use cairn::{Cairn, Issue, Scope};
 
 use super::{Call, Tool, sound};
+use crate::data::Verdict;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 
@@ -18,6 +18,7 @@ const MEMBERS: &[&str] = &[
     "actual",
     "message",
     "findings_total",
+    "notes",
 ];
 
 pub static VERIFY: Tool = Tool {
@@ -54,21 +55,5 @@ fn verify(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
             return Err(Failure::invalid(vec![issue]));
         }
     };
-    Data::of(&verdict(&cairn.verify(&scope)?))
-}
-
-fn verdict(report: &Report) -> Value {
-    let first = report.findings.first();
-    json!({
-        "valid": report.valid(),
-        "records": report.records,
-        "chain_length": report.chain_length,
-        "broken_at": first.and_then(|finding| finding.id.as_deref()),
-        "broken_at_step": first.and_then(|finding| finding.step_index),
-        "reason": first.map(|finding| finding.reason),
-        "expected": first.and_then(|finding| finding.expected.as_deref()),
-        "actual": first.and_then(|finding| finding.actual.as_deref()),
-        "message": report.message(),
-        "findings_total": report.findings_total,
-    })
+    Data::of(&Verdict::of(&cairn.verify(&scope)?))
 }

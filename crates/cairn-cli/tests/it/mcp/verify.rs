@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::harness::Server;
 
-const MEMBERS: [&str; 10] = [
+const MEMBERS: [&str; 11] = [
     "actual",
     "broken_at",
     "broken_at_step",
@@ -13,6 +13,7 @@ const MEMBERS: [&str; 10] = [
     "expected",
     "findings_total",
     "message",
+    "notes",
     "reason",
     "records",
     "valid",

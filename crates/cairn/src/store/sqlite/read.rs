@@ -102,6 +102,20 @@ pub fn thought_where(
         .optional()
 }
 
+/// Lets a later page of a chain start at its place in the chain's index, instead of passing over all before it.
+///
+/// The plus sign keeps SQLite from that index inside: going back through the log from the cursor finds the
+/// place at once, since the cursor is the last record of the page before.
+fn starts_behind(after: Option<u64>, chain: &str, place: &str) -> String {
+    match after {
+        None => String::new(),
+        Some(_) => format!(
+            " AND t.{place} > coalesce((SELECT {place} FROM thought WHERE seq <= :after AND +{chain} = t.{chain}
+                ORDER BY seq DESC LIMIT 1), -1)"
+        ),
+    }
+}
+
 /// One more than is shown, so that the caller sees whether anything was cut.
 fn cut(chars: Option<usize>) -> i64 {
     chars.and_then(|chars| i64::try_from(chars + 1).ok()).unwrap_or(-1)
@@ -144,10 +158,12 @@ impl Store for SqliteStore {
         sql.push_str(" WHERE t.seq > :after");
         if let Some(task_id) = &filter.task_id {
             sql.push_str(" AND t.task_no = (SELECT no FROM task WHERE name = :task)");
+            sql.push_str(&starts_behind(filter.after, "task_no", "position"));
             values.push((":task", task_id));
         }
         if let Some(session_id) = &filter.session_id {
             sql.push_str(" AND t.session_no = (SELECT no FROM session WHERE name = :session)");
+            sql.push_str(&starts_behind(filter.after, "session_no", "step_index"));
             values.push((":session", session_id));
         }
         if let Some(kind) = &kind {

@@ -1,0 +1,125 @@
+//! The data of the answers, as programs read it: the same from a tool and from a command with `--json`.
+
+use cairn::core::tree::{Forest, nest};
+use cairn::{MATCH_END, MATCH_START, Reason, Report, SearchHit, SearchResults, Summary, Thought};
+use serde::Serialize;
+
+/// The thoughts of a session, nested or in a row.
+#[derive(Serialize)]
+pub(crate) struct Tree<T> {
+    session_id: String,
+    count: usize,
+    #[serde(flatten)]
+    thoughts: T,
+}
+
+/// Thoughts that are not nested.
+#[derive(Serialize)]
+pub(crate) struct Flat {
+    tree: Vec<Summary>,
+}
+
+impl Tree<Forest> {
+    pub(crate) fn nested(session_id: String, thoughts: Vec<Summary>) -> Tree<Forest> {
+        Tree { session_id, count: thoughts.len(), thoughts: nest(thoughts) }
+    }
+}
+
+impl Tree<Flat> {
+    pub(crate) fn flat(session_id: String, thoughts: Vec<Summary>) -> Tree<Flat> {
+        Tree { session_id, count: thoughts.len(), thoughts: Flat { tree: thoughts } }
+    }
+}
+
+/// The paths that led to an action.
+#[derive(Serialize)]
+pub(crate) struct Trails {
+    action_id: String,
+    has_reasoning: bool,
+    trail_count: usize,
+    trails: Vec<Vec<Summary>>,
+}
+
+impl Trails {
+    pub(crate) fn new(action_id: String, trails: Vec<Vec<Summary>>) -> Trails {
+        Trails { action_id, has_reasoning: !trails.is_empty(), trail_count: trails.len(), trails }
+    }
+}
+
+/// What a search found.
+#[derive(Serialize)]
+pub(crate) struct Found {
+    count: usize,
+    results: Vec<Hit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranked_newest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Hit {
+    #[serde(flatten)]
+    record: Thought,
+    rank: f64,
+    snippet: String,
+}
+
+impl From<SearchHit> for Hit {
+    fn from(hit: SearchHit) -> Hit {
+        let snippet = hit.snippet.replace([MATCH_START, MATCH_END], "**");
+        Hit { record: hit.thought, rank: hit.rank, snippet }
+    }
+}
+
+impl From<SearchResults> for Found {
+    fn from(found: SearchResults) -> Found {
+        let results: Vec<Hit> = found.results.into_iter().map(Hit::from).collect();
+        let note = found.ranked_newest.map(common_words);
+        Found { count: results.len(), results, ranked_newest: found.ranked_newest, note }
+    }
+}
+
+/// What to say of a search that ranked only some of its matches.
+pub(crate) fn common_words(newest: u64) -> String {
+    format!(
+        "these words are very common: only the newest {newest} matches were ranked; add a rarer word to reach older \
+         ones"
+    )
+}
+
+/// What verification found, the first finding on top.
+#[derive(Serialize)]
+pub(crate) struct Verdict<'a> {
+    valid: bool,
+    records: u64,
+    chain_length: u64,
+    broken_at: Option<&'a str>,
+    broken_at_step: Option<u64>,
+    reason: Option<Reason>,
+    expected: Option<&'a str>,
+    actual: Option<&'a str>,
+    message: String,
+    findings_total: u64,
+    /// What was not verified, in words.
+    notes: &'a [String],
+}
+
+impl<'a> Verdict<'a> {
+    pub(crate) fn of(report: &'a Report) -> Verdict<'a> {
+        let first = report.findings.first();
+        Verdict {
+            valid: report.valid(),
+            records: report.records,
+            chain_length: report.chain_length,
+            broken_at: first.and_then(|finding| finding.id.as_deref()),
+            broken_at_step: first.and_then(|finding| finding.step_index),
+            reason: first.map(|finding| finding.reason),
+            expected: first.and_then(|finding| finding.expected.as_deref()),
+            actual: first.and_then(|finding| finding.actual.as_deref()),
+            message: report.message(),
+            findings_total: report.findings_total,
+            notes: &report.notes,
+        }
+    }
+}
