@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::harness::{Server, command, envelope, initialize, meta};
 
-const PROMPT: Duration = Duration::from_secs(2);
+const PROMPT: Duration = Duration::from_secs(4);
 
 #[test]
 fn a_client_is_answered_under_the_revision_it_asks_for() {
