@@ -1,5 +1,6 @@
 //! The envelope of every tool's answer: `{ok: true, data}` or `{ok: false, error: {code, message, details}}`.
 
+use cairn::core::canonical::write_string;
 use cairn::core::preview::preview;
 use cairn::{Error, Issue};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerJsonRpcMessage, ServerResult};
@@ -104,23 +105,33 @@ pub fn answer(outcome: Result<Data, Failure>) -> CallToolResult {
 
 /// Stands for structured content that is the same as the text. No envelope is null.
 const AS_TEXT: Value = Value::Null;
-const AS_TEXT_WRITTEN: &[u8] = b"\"structuredContent\":null";
 
 /// Appends a message to `out`, with the structured content of an [`answer`] in its place.
-pub fn write(message: &ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    serde_json::to_writer(&mut *out, message)?;
-    let ServerJsonRpcMessage::Response(response) = message else { return Ok(()) };
-    let ServerResult::CallToolResult(result) = &response.result else { return Ok(()) };
-    if let (Some(AS_TEXT), [ContentBlock::Text(text)]) = (&result.structured_content, &result.content[..]) {
-        // From the end, where little follows it. Inside the text every quote is escaped, so it cannot be there.
-        let at = out.windows(AS_TEXT_WRITTEN.len()).rposition(|part| part == AS_TEXT_WRITTEN);
-        let at = at.expect("what was serialised just above") + AS_TEXT_WRITTEN.len() - b"null".len();
-        let after = out.split_off(at + b"null".len());
-        out.truncate(at);
-        out.extend_from_slice(text.text.as_bytes());
-        out.extend_from_slice(&after);
-    }
+pub fn write(message: &mut ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    let Some(text) = taken(message) else { return serde_json::to_writer(out, message) };
+    // Without its text the message is short, and both places are found at once.
+    let frame = serde_json::to_string(message)?;
+    let (before, after) = frame.split_once(r#""text":"""#).expect("an answer has a text");
+    let (between, after) = after.split_once(r#""structuredContent":null"#).expect("and structured content");
+    out.reserve(frame.len() + 2 * text.len() + text.len() / 4);
+    out.extend_from_slice(before.as_bytes());
+    out.extend_from_slice(br#""text":"#);
+    write_string(&text, out);
+    out.extend_from_slice(between.as_bytes());
+    out.extend_from_slice(br#""structuredContent":"#);
+    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(after.as_bytes());
     Ok(())
+}
+
+/// Takes the text out of an [`answer`] that goes without structured content.
+fn taken(message: &mut ServerJsonRpcMessage) -> Option<String> {
+    let ServerJsonRpcMessage::Response(response) = message else { return None };
+    let ServerResult::CallToolResult(result) = &mut response.result else { return None };
+    match (&result.structured_content, &mut result.content[..]) {
+        (Some(AS_TEXT), [ContentBlock::Text(text)]) => Some(std::mem::take(&mut text.text)),
+        _ => None,
+    }
 }
 
 /// The schema of an envelope whose `data` has these members.
@@ -158,10 +169,10 @@ mod tests {
     fn a_success_is_written_as_text_and_as_structured_content() {
         let tricky = json!({ "text": "\"structuredContent\":null \\ \u{1} ü", "list": [1, { "a": null }] });
         let result = answer(Data::of(&tricky));
-        let message =
+        let mut message =
             ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7));
         let mut line = b"what was there before ".to_vec();
-        write(&message, &mut line).unwrap();
+        write(&mut message, &mut line).unwrap();
         let line = line.strip_prefix(b"what was there before ").unwrap();
         let written: Value = serde_json::from_slice(line).unwrap();
         let envelope = json!({ "ok": true, "data": tricky });

@@ -123,7 +123,7 @@ impl LineTransport {
             ServerJsonRpcMessage::Error(error) if error.id.is_none() => {
                 self.outbox.put(&json!({ "jsonrpc": "2.0", "id": null, "error": error.error }))
             }
-            message => self.outbox.put_with(|out| envelope::write(&message, out)),
+            mut message => self.outbox.put_with(|out| envelope::write(&mut message, out)),
         };
     }
 }
@@ -133,7 +133,7 @@ impl Transport<RoleServer> for LineTransport {
 
     fn send(
         &mut self,
-        message: ServerJsonRpcMessage,
+        mut message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let id = match &message {
             ServerJsonRpcMessage::Response(response) => Some(&response.id),
@@ -143,7 +143,7 @@ impl Transport<RoleServer> for LineTransport {
         if let Some(id) = id {
             self.in_flight.remove(id);
         }
-        ready(self.outbox.put_with(|out| envelope::write(&message, out)))
+        ready(self.outbox.put_with(|out| envelope::write(&mut message, out)))
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
