@@ -81,7 +81,7 @@ impl From<SearchResults> for Found {
 }
 
 /// What to say of a search that ranked only some of its matches.
-pub(crate) fn common_words(newest: u64) -> String {
+fn common_words(newest: u64) -> String {
     format!(
         "these words are very common: only the newest {newest} matches were ranked; add a rarer word to reach older \
          ones"

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use cairn_core::thought::{Issue, Refusal};
 
 use crate::store::StoreError;
+use crate::store::sqlite::BUSY;
 
 /// The result of a call on [`crate::Cairn`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -37,14 +38,14 @@ pub enum Error {
         limit: usize,
     },
     /// Other processes kept the database busy for too long; nothing was written.
-    #[error("the database was busy for {seconds} s; nothing was written. Try again")]
+    #[error("other processes kept the database busy for {seconds} s; nothing was written. Try again")]
     Busy {
         /// How long the call waited.
         seconds: u64,
     },
     /// The database could not do it.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
 
 impl Error {
@@ -62,6 +63,15 @@ impl Error {
             Error::TooLarge { .. } => "TOO_LARGE",
             Error::Busy { .. } => "BUSY",
             Error::Store(_) => "HANDLER_ERROR",
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        match error {
+            StoreError::Busy => Error::Busy { seconds: BUSY.as_secs() },
+            other => Error::Store(other),
         }
     }
 }
@@ -136,4 +146,15 @@ pub enum OpenError {
         /// What it reported.
         source: StoreError,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_database_is_busy_whoever_met_it() {
+        assert_eq!(Error::from(StoreError::Busy).code(), "BUSY");
+        assert_eq!(Error::from(StoreError::DiskFull).code(), "HANDLER_ERROR");
+    }
 }

@@ -196,6 +196,7 @@ impl Work {
                 let (id, thought, salt) = thought.take().expect("a transaction runs once");
                 done.push(match step.record(id, thought, salt) {
                     Err(Error::Store(error)) => return Err(error),
+                    Err(Error::Busy { .. }) => return Err(StoreError::Busy),
                     result => result,
                 });
             }
@@ -215,17 +216,10 @@ impl Work {
                 // Nothing of this batch was written, and what is remembered may be ahead of the log.
                 self.heads = None;
                 for reply in replies {
-                    let _ = reply.send(Err(busy_or(error.clone())));
+                    let _ = reply.send(Err(error.clone().into()));
                 }
             }
         }
-    }
-}
-
-fn busy_or(error: StoreError) -> Error {
-    match error {
-        StoreError::Busy => Error::Busy { seconds: crate::store::sqlite::BUSY.as_secs() },
-        other => other.into(),
     }
 }
 

@@ -90,7 +90,7 @@ impl<'a> Step<'a> {
         Step { tx, heads, clock, leaf, link, moved: Moved::default() }
     }
 
-    /// Records one thought. An error other than `Store` concerns this thought alone: nothing of it was
+    /// Records one thought. An error other than `Store` and `Busy` concerns this thought alone: nothing of it was
     /// written, and the transaction goes on.
     pub fn record(&mut self, id: ThoughtId, thought: CheckedThought, salt: Option<Salt>) -> Result<Recorded> {
         if let Some(key) = &thought.idempotency_key
