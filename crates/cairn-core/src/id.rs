@@ -112,6 +112,49 @@ label_type!(
     IdempotencyKey
 );
 
+/// The id of a roadmap: the name of its file, so that only letters, digits, `.`, `_` and `-` are in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct RoadmapId(String);
+
+/// Why a text cannot be the id of a roadmap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 128 letters, digits, `.`, `_` or `-`, beginning with a letter or digit, without `..`")]
+pub struct RoadmapIdError;
+
+impl RoadmapId {
+    /// Checks `text` and takes it as it is.
+    pub fn new(text: impl Into<String>) -> Result<RoadmapId, RoadmapIdError> {
+        let text = text.into();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+        if first && text.len() <= 128 && text.bytes().all(plain) && !text.contains("..") {
+            Ok(RoadmapId(text))
+        } else {
+            Err(RoadmapIdError)
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for RoadmapId {
+    type Error = RoadmapIdError;
+
+    fn try_from(text: String) -> Result<RoadmapId, RoadmapIdError> {
+        RoadmapId::new(text)
+    }
+}
+
+impl fmt::Display for RoadmapId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +163,18 @@ mod tests {
     fn two_hundred_characters_fit_whatever_their_bytes() {
         assert!(TaskId::new("字".repeat(200)).is_ok());
         assert_eq!(TaskId::new("字".repeat(201)), Err(LabelError::TooLong(201)));
+    }
+
+    #[test]
+    fn a_roadmap_is_named_so_that_it_can_be_a_file() {
+        for good in ["a", "0", "import", "a.b_c-D9", &"x".repeat(128)] {
+            assert!(RoadmapId::new(good).is_ok(), "{good}");
+        }
+        for bad in
+            ["", ".", "..", "a..b", "../a", "a/b", "-a", ".a", "_a", "ä", "a b", "a\0", &"x".repeat(129)]
+        {
+            assert!(RoadmapId::new(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!
 //! - [`thought`]: one immutable record, its draft, and the hashes that link it to its task and its parent.
 //! - [`entry`]: the exact bytes of a log entry, which cover every field of what it records.
+//! - [`roadmap`]: plans, their snapshots, and what changed between two of them.
 //! - [`tree`]: the session tree and the path from a root to a thought.
 //! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
 //! - [`canonical`]: the JSON bytes that every hash is taken over.
@@ -15,6 +16,7 @@ pub mod hash;
 pub mod id;
 pub mod log;
 pub mod preview;
+pub mod roadmap;
 pub mod thought;
 pub mod time;
 pub mod tree;
