@@ -8,6 +8,7 @@
 //! - [`roadmap`]: plans, their snapshots, and what changed between two of them.
 //! - [`tree`]: the session tree and the path from a root to a thought.
 //! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
+//! - [`metadata`]: the caller's own JSON, checked.
 //! - [`canonical`]: the JSON bytes that every hash is taken over.
 
 pub mod canonical;
@@ -15,6 +16,7 @@ pub mod entry;
 pub mod hash;
 pub mod id;
 pub mod log;
+pub mod metadata;
 pub mod preview;
 pub mod roadmap;
 pub mod thought;

@@ -11,9 +11,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::canonical::{self, ObjectWriter};
+use crate::canonical::ObjectWriter;
 use crate::hash::Sha;
 use crate::id::{ActionId, AgentId, BriefId, IdempotencyKey, LabelError, SessionId, TaskId, ThoughtId};
+use crate::metadata;
 use crate::time::Timestamp;
 
 /// The four kinds of thought.
@@ -310,17 +311,7 @@ impl NewThought {
         if self.content.as_bytes().contains(&0) {
             issues.push(Issue::new("content", NUL));
         }
-        let metadata = self.metadata.and_then(|map| {
-            let value = Value::Object(map);
-            find_nul(&value, &mut "metadata".to_string(), &mut issues);
-            match canonical::to_bytes(&value) {
-                Ok(bytes) => Some(bytes),
-                Err(error) => {
-                    issues.push(Issue::new("metadata", error));
-                    None
-                }
-            }
-        });
+        let metadata = self.metadata.and_then(|map| metadata::canonical(map, &mut issues));
 
         let (Some(task_id), Some(session_id), Some(agent_id), []) =
             (task_id, session_id, agent_id, &issues[..])
@@ -329,7 +320,7 @@ impl NewThought {
         };
         for (field, actual, limit) in [
             ("content", self.content.len(), limits.content),
-            ("metadata", metadata.as_ref().map_or(0, Vec::len), limits.metadata),
+            ("metadata", metadata.as_ref().map_or(0, String::len), limits.metadata),
         ] {
             if actual > limit {
                 return Err(Refusal::TooLarge { field, actual, limit });
@@ -346,13 +337,13 @@ impl NewThought {
             action_id,
             context_id: self.context_id,
             brief_id,
-            metadata: metadata.map(|bytes| String::from_utf8(bytes).expect("canonical JSON is UTF-8")),
+            metadata,
             idempotency_key: key,
         })
     }
 }
 
-const NUL: &str = "must not contain a NUL character or an unpaired surrogate";
+pub(crate) const NUL: &str = "must not contain a NUL character or an unpaired surrogate";
 
 fn label<T>(
     issues: &mut Vec<Issue>,
@@ -366,33 +357,6 @@ fn label<T>(
             issues.push(Issue::new(path, error));
             None
         }
-    }
-}
-
-/// Reports every text or key in `value` that holds a NUL.
-fn find_nul(value: &Value, path: &mut String, issues: &mut Vec<Issue>) {
-    let length = path.len();
-    match value {
-        Value::String(text) if text.contains('\0') => issues.push(Issue::new(path.clone(), NUL)),
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                path.push_str(&format!("[{index}]"));
-                find_nul(item, path, issues);
-                path.truncate(length);
-            }
-        }
-        Value::Object(map) => {
-            for (key, item) in map {
-                if key.contains('\0') {
-                    issues.push(Issue::new(path.clone(), format!("a key {NUL}")));
-                }
-                path.push('.');
-                path.push_str(key);
-                find_nul(item, path, issues);
-                path.truncate(length);
-            }
-        }
-        _ => {}
     }
 }
 
