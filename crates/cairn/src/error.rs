@@ -124,6 +124,18 @@ pub enum OpenError {
         /// The newest schema this program knows.
         known: i64,
     },
+    /// The file was written by an earlier version of Cairn, and cannot be written to bring it up to date.
+    #[error(
+        "`{}` was written by an older Cairn (schema {found}, this program writes {known}) and is read-only", path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its schema version.
+        found: i64,
+        /// The schema it would be brought to.
+        known: i64,
+    },
     /// The file or its folder cannot be written, and must be.
     #[error("`{}` is read-only", path.display())]
     ReadOnly {

@@ -8,15 +8,17 @@ use std::sync::{Arc, OnceLock};
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
 use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS, preview};
-use cairn_core::thought::{CheckedThought, Issue, Limits, NewThought, Thought};
+use cairn_core::thought::{Issue, Limits, NewThought, Thought};
 use cairn_core::time::Timestamp;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::options::{Clock, IdSource, Options};
 use crate::read::{ActionThought, Filter, Page};
+use crate::roadmap::Roadmaps;
 use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{ListFilter, SearchScope, Store, StoreError};
@@ -31,14 +33,16 @@ const MAX_PAGE_BYTES: usize = 8 << 20;
 /// An open database. Clones share it, and any number of threads may use it at once.
 #[derive(Clone)]
 pub struct Cairn {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
-    store: Arc<dyn Store>,
-    limits: Limits,
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) limits: Limits,
     clock: Clock,
     ids: IdSource,
+    roadmaps: Roadmaps,
+    pub(crate) readings: Readings,
     /// Started by the first write: a program that only reads has no writer.
     writer: OnceLock<Result<Writer>>,
 }
@@ -58,6 +62,10 @@ pub struct Status {
     pub tasks: u64,
     /// Sessions.
     pub sessions: u64,
+    /// Roadmaps of which there are snapshots.
+    pub roadmaps: u64,
+    /// Snapshots of them.
+    pub contexts: u64,
     /// Thoughts that the search index covers; a search covers the rest before it answers.
     pub indexed: u64,
     /// Bytes on disk.
@@ -79,6 +87,8 @@ impl Cairn {
             origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
             timestamp: (options.clock)(),
         });
+        let beside = || path.parent().unwrap_or(Path::new("")).join("roadmaps");
+        let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(beside));
         let store = SqliteStore::open(path, options.durability, birth)?;
         Ok(Cairn {
             inner: Arc::new(Inner {
@@ -86,6 +96,8 @@ impl Cairn {
                 limits: options.limits,
                 clock: options.clock,
                 ids: options.ids,
+                roadmaps,
+                readings: Readings::default(),
                 writer: OnceLock::new(),
             }),
         })
@@ -115,14 +127,14 @@ impl Cairn {
 
     fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
         let thought = thought.check(&self.inner.limits)?;
-        let salt = salt_for(&thought)?;
+        let salt = salt_for(thought.metadata.as_deref())?;
         let id = ThoughtId::new((self.inner.ids)())
             .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
         self.writer()?.record(Box::new(Request { id, thought, salt, reply }));
         Ok(())
     }
 
-    fn writer(&self) -> Result<&Writer> {
+    pub(crate) fn writer(&self) -> Result<&Writer> {
         let start = || {
             let store = self.inner.store.writer()?;
             Ok(Writer::start(store, self.inner.clock.clone()))
@@ -131,9 +143,14 @@ impl Cairn {
     }
 
     /// Brings the derived tables up to date, so that what is asked of them covers every thought.
-    fn catch_up(&self) -> Result<()> {
+    pub(crate) fn catch_up(&self) -> Result<()> {
         let newest = self.inner.store.head()?.size.saturating_sub(1);
         if self.inner.store.derived_through()? < newest { self.writer()?.catch_up() } else { Ok(()) }
+    }
+
+    /// The folder of roadmaps.
+    pub fn roadmaps(&self) -> &Roadmaps {
+        &self.inner.roadmaps
     }
 
     /// Returns one thought, or none.
@@ -293,6 +310,8 @@ impl Cairn {
             thoughts: counts.thoughts,
             tasks: counts.tasks,
             sessions: counts.sessions,
+            roadmaps: counts.roadmaps,
+            contexts: counts.contexts,
             indexed: counts.indexed,
             bytes: counts.bytes,
             newest: counts.newest.and_then(|text| Timestamp::parse(text).ok()),
@@ -321,8 +340,8 @@ fn shortened(thought: Summary, chars: usize) -> Summary {
 }
 
 /// Metadata is committed to with a salt; without metadata there is nothing to salt.
-fn salt_for(thought: &CheckedThought) -> Result<Option<Salt>> {
-    if thought.metadata.is_none() {
+pub(crate) fn salt_for(metadata: Option<&str>) -> Result<Option<Salt>> {
+    if metadata.is_none() {
         return Ok(None);
     }
     let mut salt = Salt::default();

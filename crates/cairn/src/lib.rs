@@ -28,10 +28,12 @@
 //! ```
 
 mod backup;
+mod context;
 mod error;
 mod handle;
 mod options;
 mod read;
+mod roadmap;
 mod search;
 mod store;
 mod verify;
@@ -42,10 +44,15 @@ pub use cairn_core::Sha;
 pub use cairn_core::thought::{Issue, Limits, NewThought, Thought, ThoughtType};
 pub use cairn_core::time::Timestamp;
 pub use cairn_core::tree::Summary;
+pub use context::{
+    Captured, CapturedSnapshot, Comparison, Context, ContextHead, ContextVerdict, CurrentPlan, Drift,
+    DriftedDecision, DriftedNode, FileState, NodeChange, NodeHit, NodeQuery,
+};
 pub use error::{Error, OpenError, Result};
 pub use handle::{Cairn, Status};
 pub use options::{Durability, Options};
 pub use read::{ActionThought, Filter, Page};
+pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use store::StoreError;
 pub use verify::{Finding, Progress, Reason, Report, Scope};

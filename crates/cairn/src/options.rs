@@ -50,6 +50,7 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) clock: Clock,
     pub(crate) ids: IdSource,
+    pub(crate) roadmaps: Option<PathBuf>,
 }
 
 impl Options {
@@ -61,6 +62,7 @@ impl Options {
             create: true,
             clock: Arc::new(system_clock),
             ids: Arc::new(|| uuid::Uuid::now_v7().to_string()),
+            roadmaps: None,
         }
     }
 
@@ -91,6 +93,12 @@ impl Options {
     /// Takes ids from `ids`. They must be unique; one that is taken is refused as a conflict.
     pub fn ids(mut self, ids: impl Fn() -> String + Send + Sync + 'static) -> Options {
         self.ids = Arc::new(ids);
+        self
+    }
+
+    /// Reads roadmaps from this folder instead of `roadmaps` beside the database.
+    pub fn roadmaps(mut self, folder: impl Into<PathBuf>) -> Options {
+        self.roadmaps = Some(folder.into());
         self
     }
 

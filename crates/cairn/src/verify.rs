@@ -4,6 +4,7 @@
 //! entry are derived again from the rows, and the tree is built again from those bytes.
 
 mod chain;
+mod context;
 mod record;
 mod whole;
 
@@ -156,6 +157,8 @@ const MAX_FINDINGS: usize = 100;
 pub struct Report {
     /// Thoughts checked.
     pub records: u64,
+    /// Snapshots of roadmaps checked.
+    pub contexts: u64,
     /// Length of what was checked: thoughts of a session or task, or entries of the whole log.
     pub chain_length: u64,
     /// Entries in the log.
@@ -181,6 +184,7 @@ impl Report {
         let message = format!("the database is damaged and could not be read to the end: {what}");
         Report {
             records: 0,
+            contexts: 0,
             chain_length: 0,
             log_size: 0,
             root: None,
@@ -192,11 +196,19 @@ impl Report {
 
     /// The verdict in one sentence.
     pub fn message(&self) -> String {
-        let thoughts =
-            |count: u64| if count == 1 { "1 thought".to_string() } else { format!("{count} thoughts") };
+        let some = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let checked = match (self.records, self.contexts) {
+            (thoughts, 0) => some(thoughts, "thought"),
+            (0, contexts) => some(contexts, "snapshot"),
+            (thoughts, contexts) => {
+                format!("{} and {}", some(thoughts, "thought"), some(contexts, "snapshot"))
+            }
+        };
         match (&self.findings[..], self.findings_total) {
-            ([], _) if self.records == 0 => "nothing is recorded here, and nothing is wrong".to_string(),
-            ([], _) => format!("{} recomputed, nothing was changed", thoughts(self.records)),
+            ([], _) if self.records + self.contexts == 0 => {
+                "nothing is recorded here, and nothing is wrong".to_string()
+            }
+            ([], _) => format!("{checked} recomputed, nothing was changed"),
             ([first, ..], 1) => first.message.clone(),
             ([first, ..], 2) => format!("{} (and 1 more finding)", first.message),
             ([first, ..], total) => format!("{} (and {} more findings)", first.message, total - 1),
@@ -232,6 +244,9 @@ impl Findings {
         (self.list, self.total)
     }
 }
+
+/// Verifies one snapshot.
+pub(crate) use context::verify as verify_context;
 
 /// Verifies what `scope` names.
 pub(crate) fn verify(

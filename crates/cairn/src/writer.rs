@@ -5,6 +5,7 @@
 //! tasks and sessions) is true as long as the log has the size it left behind; if another process has
 //! appended since, all of it is read again.
 
+mod capture;
 mod step;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +19,14 @@ use cairn_core::id::ThoughtId;
 use cairn_core::thought::{CheckedThought, Thought};
 use tokio::sync::oneshot;
 
+use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Append, StoreError, StoreWriter};
+pub(crate) use capture::Capture;
 use step::{Heads, Step};
 
-/// The most thoughts in one transaction.
+/// The most thoughts and snapshots in one transaction.
 const MAX_BATCH: usize = 512;
 /// After this long without work, the derived tables are caught up.
 const IDLE: Duration = Duration::from_millis(150);
@@ -49,8 +52,48 @@ pub(crate) struct Recorded {
     pub metadata: Option<String>,
 }
 
+/// A snapshot to be made, and the one who waits for it.
+struct CaptureRequest {
+    capture: Capture,
+    reply: oneshot::Sender<Result<(ContextHead, bool)>>,
+}
+
+/// What is written in one transaction with whatever else waits.
+enum Write {
+    Thought(Box<Request>),
+    Snapshot(Box<CaptureRequest>),
+}
+
+/// Who waits for the commit, and the answer.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all are thoughts, and boxing them would cost each a malloc"
+)]
+enum Done {
+    Thought(oneshot::Sender<Result<Recorded>>, Result<Recorded>),
+    Snapshot(oneshot::Sender<Result<(ContextHead, bool)>>, Result<(ContextHead, bool)>),
+}
+
+impl Done {
+    /// The caller may have gone; what it asked for is recorded all the same.
+    fn send(self) {
+        match self {
+            Done::Thought(reply, result) => drop(reply.send(result)),
+            Done::Snapshot(reply, result) => drop(reply.send(result)),
+        }
+    }
+
+    /// Nothing of the transaction was written.
+    fn fail(self, error: &StoreError) {
+        match self {
+            Done::Thought(reply, _) => drop(reply.send(Err(error.clone().into()))),
+            Done::Snapshot(reply, _) => drop(reply.send(Err(error.clone().into()))),
+        }
+    }
+}
+
 enum Job {
-    Record(Box<Request>),
+    Write(Write),
     CatchUp(oneshot::Sender<Result<()>>),
     Rebuild(oneshot::Sender<Result<()>>),
     Stop,
@@ -75,7 +118,12 @@ impl Writer {
 
     /// Queues a thought. If the writer has stopped, the reply is dropped, and the waiting side learns that.
     pub fn record(&self, request: Box<Request>) {
-        let _ = self.jobs.send(Job::Record(request));
+        let _ = self.jobs.send(Job::Write(Write::Thought(request)));
+    }
+
+    /// Makes a snapshot; returns it, and whether it was there already.
+    pub fn capture(&self, capture: Capture) -> Result<(ContextHead, bool)> {
+        self.ask(|reply| Job::Write(Write::Snapshot(Box::new(CaptureRequest { capture, reply }))))
     }
 
     /// Brings the derived tables up to date with everything recorded before this call.
@@ -88,7 +136,7 @@ impl Writer {
         self.ask(Job::Rebuild)
     }
 
-    fn ask(&self, job: impl FnOnce(oneshot::Sender<Result<()>>) -> Job) -> Result<()> {
+    fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let _ = self.jobs.send(job(reply));
         answer.blocking_recv().unwrap_or(Err(StoreError::Stopped.into()))
@@ -139,15 +187,21 @@ impl Work {
             let mut others = Vec::new();
             let mut stop = false;
             let mut sort = |job: Job| match job {
-                Job::Record(request) => batch.push(*request),
+                Job::Write(write) => batch.push(write),
                 Job::Stop => stop = true,
                 other => others.push(other),
             };
             sort(first);
             gather(queue, last_batch, &mut sort);
             last_batch = batch.len();
+            let snapshots = batch.iter().any(|write| matches!(write, Write::Snapshot(_)));
             if !batch.is_empty() {
-                self.record_all(batch);
+                self.write_all(batch);
+            }
+            if snapshots {
+                // Documents of an older plan are pruned now, even if the program is about to end. An error here is
+                // met again, and reported, by the next search.
+                let _ = self.catch_up_once();
             }
             for job in others {
                 match job {
@@ -156,7 +210,7 @@ impl Work {
                         let rebuilt = self.store.clear_derived().map_err(Error::from);
                         drop(reply.send(rebuilt.and_then(|()| self.catch_up_all())));
                     }
-                    Job::Record(_) | Job::Stop => {}
+                    Job::Write(_) | Job::Stop => {}
                 }
             }
             if stop {
@@ -181,24 +235,36 @@ impl Work {
         Ok(())
     }
 
-    fn record_all(&mut self, batch: Vec<Request>) {
+    fn write_all(&mut self, batch: Vec<Write>) {
         let count = batch.len() as u64;
-        let mut done: Vec<Result<Recorded>> = Vec::with_capacity(batch.len());
-        let (replies, mut thoughts): (Vec<_>, Vec<_>) = batch
-            .into_iter()
-            .map(|request| (request.reply, Some((request.id, request.thought, request.salt))))
-            .unzip();
+        let mut done: Vec<Done> = Vec::with_capacity(batch.len());
+        let mut batch = batch.into_iter();
         let Work { store, clock, heads, leaf, link, .. } = self;
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);
-            for thought in &mut thoughts {
-                let (id, thought, salt) = thought.take().expect("a transaction runs once");
-                done.push(match step.record(id, thought, salt) {
-                    Err(Error::Store(error)) => return Err(error),
-                    Err(Error::Busy { .. }) => return Err(StoreError::Busy),
-                    result => result,
-                });
+            for write in batch.by_ref() {
+                match write {
+                    // Whoever waits is noted first, so that even a panic leaves nobody without an answer.
+                    Write::Thought(request) => {
+                        let Request { id, thought, salt, reply } = *request;
+                        done.push(Done::Thought(reply, Err(StoreError::Stopped.into())));
+                        let result = step.record(id, thought, salt);
+                        fatal(&result)?;
+                        if let Some(Done::Thought(_, answer)) = done.last_mut() {
+                            *answer = result;
+                        }
+                    }
+                    Write::Snapshot(request) => {
+                        let CaptureRequest { capture, reply } = *request;
+                        done.push(Done::Snapshot(reply, Err(StoreError::Stopped.into())));
+                        let result = step.capture(&capture);
+                        fatal(&result)?;
+                        if let Some(Done::Snapshot(_, answer)) = done.last_mut() {
+                            *answer = result;
+                        }
+                    }
+                }
             }
             step.flush()
         };
@@ -207,19 +273,29 @@ impl Work {
         match committed {
             Ok(()) => {
                 self.behind += count;
-                for (reply, result) in replies.into_iter().zip(done) {
-                    // The caller may have gone; what it asked for is recorded all the same.
-                    let _ = reply.send(result);
-                }
+                done.into_iter().for_each(Done::send);
             }
             Err(error) => {
                 // Nothing of this batch was written, and what is remembered may be ahead of the log.
                 self.heads = None;
-                for reply in replies {
-                    let _ = reply.send(Err(error.clone().into()));
+                done.into_iter().for_each(|done| done.fail(&error));
+                for write in batch {
+                    match write {
+                        Write::Thought(request) => drop(request.reply.send(Err(error.clone().into()))),
+                        Write::Snapshot(request) => drop(request.reply.send(Err(error.clone().into()))),
+                    }
                 }
             }
         }
+    }
+}
+
+/// An error that ends the transaction, not only the call that met it.
+fn fatal<T>(result: &Result<T>) -> std::result::Result<(), StoreError> {
+    match result {
+        Err(Error::Store(error)) => Err(error.clone()),
+        Err(Error::Busy { .. }) => Err(StoreError::Busy),
+        _ => Ok(()),
     }
 }
 

@@ -6,6 +6,9 @@ mod harness;
 /// Several handles and many threads on one file.
 #[path = "it/concurrent.rs"]
 mod concurrent;
+/// Snapshots of roadmaps, and what drifted.
+#[path = "it/context.rs"]
+mod context;
 /// Files that cannot be opened, and what is said about them.
 #[path = "it/open.rs"]
 mod open;
@@ -15,6 +18,9 @@ mod read;
 /// Writing: hashes, chains, refusals, repeated calls.
 #[path = "it/record.rs"]
 mod record;
+/// Roadmaps on disk: every form, every flaw, every trick.
+#[path = "it/roadmap.rs"]
+mod roadmap;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;

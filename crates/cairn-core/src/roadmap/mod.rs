@@ -6,11 +6,15 @@
 //! - [`diff`]: what changed from one snapshot to another.
 //! - [`flaws`]: duplicate ids, references to nothing, and cycles.
 //! - [`mentions`]: which nodes a text names.
+//! - [`plan_form`]: reads a document in Cairn's own form.
+//! - [`react_flow`]: reads a document in the form that roadmap.sh publishes.
 
 pub mod diff;
 pub mod document;
 pub mod flaws;
 pub mod mentions;
+pub mod plan_form;
+pub mod react_flow;
 mod snapshot;
 
 use std::collections::HashMap;

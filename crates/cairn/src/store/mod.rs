@@ -22,6 +22,7 @@ use cairn_core::log::Node;
 use cairn_core::thought::{Thought, ThoughtType};
 use cairn_core::tree::Summary;
 
+use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
 use crate::verify::{Finding, Progress};
@@ -87,6 +88,15 @@ pub struct SessionHead {
     pub length: u64,
 }
 
+/// How many snapshots a roadmap has.
+#[derive(Debug, Clone, Copy)]
+pub struct RoadmapHead {
+    /// The roadmap's number in this store.
+    pub no: i64,
+    /// Snapshots of it.
+    pub length: u64,
+}
+
 /// What a child needs to know of its parent.
 #[derive(Debug, Clone, Copy)]
 pub struct ParentLink {
@@ -144,6 +154,28 @@ pub struct ThoughtRow<'a> {
     pub chain_hash: Sha,
 }
 
+/// A snapshot as it is written; its content is kept apart, once.
+pub struct ContextRow<'a> {
+    /// Its number.
+    pub id: u64,
+    /// Position in the log.
+    pub seq: u64,
+    /// Number of its roadmap.
+    pub roadmap_no: i64,
+    /// Position among the snapshots of its roadmap.
+    pub position: u64,
+    /// Number of its content.
+    pub snapshot_no: i64,
+    /// Nodes in it.
+    pub node_count: u64,
+    /// When it was made.
+    pub created_at: &'a str,
+    /// Canonical JSON.
+    pub metadata: Option<&'a str>,
+    /// The salt of the metadata's commitment.
+    pub salt: Option<&'a Salt>,
+}
+
 /// A database that can be opened for reading by many and for writing by one at a time.
 pub trait Store: Send + Sync {
     /// Opens the one writer of this process.
@@ -174,6 +206,21 @@ pub trait Store: Send + Sync {
         limit: usize,
         newest: usize,
     ) -> Result<(Vec<SearchHit>, bool)>;
+    /// A snapshot's head.
+    fn context(&self, id: u64) -> Result<Option<ContextHead>>;
+    /// The newest `limit` snapshots of a roadmap, newest first.
+    fn context_history(&self, roadmap_id: &str, limit: u64) -> Result<Vec<ContextHead>>;
+    /// The newest snapshot of every roadmap, or of one.
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>>;
+    /// The content of a snapshot.
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>>;
+    /// The best `limit` matches among the nodes of current snapshots. Only as current as the derived tables.
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>>;
+    /// How many decisions name a snapshot of any roadmap or of one, and how many of those one whose content is
+    /// not that of the newest.
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)>;
+    /// The newest `limit` of the latter, newest first.
+    fn drifted(&self, roadmap_id: Option<&str>, limit: u64) -> Result<Vec<Thought>>;
     /// Counts and sizes.
     fn counts(&self) -> Result<Counts>;
     /// Copies a consistent state to a new file at `to`.
@@ -219,6 +266,10 @@ pub struct Counts {
     pub tasks: u64,
     /// Sessions.
     pub sessions: u64,
+    /// Roadmaps of which there are snapshots.
+    pub roadmaps: u64,
+    /// Snapshots.
+    pub contexts: u64,
     /// Thoughts that the search index covers.
     pub indexed: u64,
     /// Bytes on disk.
@@ -253,6 +304,22 @@ pub trait Append {
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>>;
     /// The thought recorded under a key.
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>>;
+    /// How many snapshots there are: their numbers run from 1 to this.
+    fn contexts(&mut self) -> Result<u64>;
+    /// A roadmap's head; none if there is no snapshot of it.
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>>;
+    /// The newest snapshot of a roadmap.
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>>;
+    /// The number of the content stored under this hash, and whether it is `data`.
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>>;
+    /// Adds a roadmap without snapshots and returns its number.
+    fn add_roadmap(&mut self, name: &str) -> Result<i64>;
+    /// Adds content and returns its number.
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64>;
+    /// Adds a snapshot.
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()>;
+    /// Moves a roadmap's head.
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()>;
     /// Adds a task of length 0 and returns its number.
     fn add_task(&mut self, name: &str) -> Result<i64>;
     /// Adds a session of length 0 and returns its number.
@@ -283,8 +350,12 @@ pub trait Audit: Send {
     fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// One node of the tree; level 0 is the hash of an entry.
     fn node(&self, level: u8, index: u64) -> Result<Option<Sha>>;
-    /// How many entries, interior nodes and thoughts there are.
-    fn totals(&self) -> Result<(u64, u64, u64)>;
+    /// How many rows there are.
+    fn totals(&self) -> Result<Totals>;
+    /// The snapshot of an entry, as stored; false if there is none.
+    fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool>;
+    /// Where in the log the snapshot of that number is.
+    fn context_seq(&self, id: u64) -> Result<Option<u64>>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>>;
     /// The `hash` at a position of a task chain.
@@ -299,10 +370,24 @@ pub trait Audit: Send {
     fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool>;
     /// The last entry that the derived tables cover, as stored, and how many actions they list.
     fn derived(&self) -> Result<(i64, u64)>;
-    /// Whether the heads of tasks and sessions agree with the rows, and the schema with this program's.
-    fn heads_and_schema(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
-    /// Whether the search index agrees with the rows it covers.
+    /// Whether the heads of tasks, sessions and roadmaps agree with the rows, the schema with this program's, and
+    /// the documents of nodes with the snapshots.
+    fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
+    /// Whether the search indexes agree with the rows they cover.
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
+}
+
+/// How many rows of each kind there are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Entries.
+    pub entries: u64,
+    /// Interior nodes of the tree.
+    pub nodes: u64,
+    /// Thoughts.
+    pub thoughts: u64,
+    /// Snapshots.
+    pub contexts: u64,
 }
 
 /// A chain of thoughts by its label.
@@ -380,4 +465,29 @@ pub struct StoredThought<'a> {
     pub content_hash: &'a [u8],
     /// See [`ThoughtRow::chain_hash`].
     pub chain_hash: &'a [u8],
+}
+
+/// A snapshot's row with its content, as stored.
+#[derive(Clone, Copy)]
+pub struct StoredContext<'a> {
+    /// See [`ContextRow::id`].
+    pub id: i64,
+    /// The label of its roadmap.
+    pub roadmap_id: Option<&'a str>,
+    /// See [`ContextRow::position`].
+    pub position: i64,
+    /// See [`ContextRow::snapshot_no`].
+    pub snapshot_no: i64,
+    /// The hash of its content.
+    pub content_hash: Option<&'a [u8]>,
+    /// Its content.
+    pub data: Option<&'a str>,
+    /// See [`ContextRow::node_count`].
+    pub node_count: i64,
+    /// See [`ContextRow::created_at`].
+    pub created_at: &'a str,
+    /// See [`ContextRow::metadata`].
+    pub metadata: Option<&'a str>,
+    /// See [`ContextRow::salt`].
+    pub salt: Option<&'a [u8]>,
 }

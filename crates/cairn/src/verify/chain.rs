@@ -27,7 +27,7 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
     };
     let mut findings = Findings::default();
     let mut checker = Checker::new(&*audit, &head.origin, derived_through);
-    let mut nodes = Nodes { audit: &*audit, known: HashMap::new() };
+    let mut nodes = Nodes::new(&*audit);
 
     let recomputed = root(head.size, &mut nodes)?;
     if recomputed != head.root {
@@ -65,6 +65,7 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
     let (findings, findings_total) = findings.sorted();
     Ok(Report {
         records: seen,
+        contexts: 0,
         chain_length: length,
         log_size: head.size,
         root: None,
@@ -76,7 +77,8 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
     })
 }
 
-fn check_one(
+/// Checks one entry, and that it stands in the tree under the log's root.
+pub(super) fn check_one(
     checker: &mut Checker<'_>,
     nodes: &mut Nodes<'_>,
     scanned: &crate::store::Scanned<'_>,
@@ -104,9 +106,16 @@ fn check_one(
 }
 
 /// Nodes as stored, the recent ones remembered.
-struct Nodes<'a> {
+pub(super) struct Nodes<'a> {
     audit: &'a dyn Audit,
     known: HashMap<(u8, u64), cairn_core::Sha>,
+}
+
+impl<'a> Nodes<'a> {
+    /// Starts with nothing remembered.
+    pub fn new(audit: &'a dyn Audit) -> Nodes<'a> {
+        Nodes { audit, known: HashMap::new() }
+    }
 }
 
 impl cairn_core::log::NodeSource for Nodes<'_> {

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use cairn_core::Sha;
-use cairn_core::entry::{GENESIS, Genesis, THOUGHT, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{GENESIS, Genesis, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment};
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use serde_json::Value;
 
+use super::context::Contexts;
 use super::{Finding, Reason};
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
 
@@ -30,6 +31,8 @@ pub struct Checker<'a> {
     sessions: HashMap<i64, String>,
     leaf: Vec<u8>,
     link: Vec<u8>,
+    /// Checks snapshots, and whether those that thoughts name exist.
+    pub contexts: Contexts,
     /// Thoughts seen.
     pub thoughts: u64,
     /// Thoughts seen that the derived list of actions must name.
@@ -57,6 +60,7 @@ impl<'a> Checker<'a> {
             sessions: HashMap::new(),
             leaf: Vec::new(),
             link: Vec::new(),
+            contexts: Contexts::default(),
             thoughts: 0,
             actions: 0,
         }
@@ -84,6 +88,7 @@ impl<'a> Checker<'a> {
                 Some(Finding { id, ..Finding::new(Reason::MissingRecord, "thought", message).at(seq) })
             }
             (GENESIS, None) => self.check_genesis(seq, entry),
+            (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
             (kind, thought) => {
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");
@@ -210,6 +215,12 @@ impl<'a> Checker<'a> {
         self.sessions.insert(thought.session_no, session_id);
         if let Some((field, in_log, in_row)) = derived {
             return Ok(Some(place(Reason::LeafMismatch, "thought", &field, &in_log, &in_row)));
+        }
+        if let Some(id) = thought.context_id
+            && !self.contexts.is_before(self.audit, id, seq)?
+        {
+            let expected = format!("an earlier snapshot of the number {id}");
+            return wrong(Reason::MissingRecord, "context_id", &expected, &"none");
         }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;
@@ -339,13 +350,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn leaf_text(leaf: &[u8], field: &str) -> Option<String> {
+pub(super) fn leaf_text(leaf: &[u8], field: &str) -> Option<String> {
     let value: Value = serde_json::from_slice(leaf).ok()?;
     Some(value.get(field)?.as_str()?.to_string())
 }
 
 /// The first field in which two entries differ, with both values.
-fn first_difference(in_log: &[u8], from_row: &[u8]) -> (String, String, String) {
+pub(super) fn first_difference(in_log: &[u8], from_row: &[u8]) -> (String, String, String) {
     let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Map<String, Value>>(bytes).ok();
     if let (Some(in_log), Some(from_row)) = (parse(in_log), parse(from_row)) {
         for (field, expected) in &in_log {

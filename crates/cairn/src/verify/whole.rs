@@ -27,6 +27,7 @@ enum Subtree {
 struct Part {
     findings: Findings,
     thoughts: u64,
+    contexts: u64,
     actions: u64,
     chunks: Vec<Subtree>,
 }
@@ -40,10 +41,11 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
     let parts = check_parts(store, &head, derived_through, progress, &mut findings)?;
 
     let mut tree = Some(Edge::empty());
-    let (mut thoughts, mut actions) = (0, 0);
+    let (mut thoughts, mut contexts, mut actions) = (0, 0, 0);
     for part in parts {
         findings.append(part.findings);
         thoughts += part.thoughts;
+        contexts += part.contexts;
         actions += part.actions;
         for subtree in part.chunks {
             tree = add_to_tree(tree, subtree, &*audit, &mut findings)?;
@@ -54,9 +56,9 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
         let message = "the stored root of the log is not the root of its entries";
         findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, head.root));
     }
-    check_totals(&*audit, &head, thoughts, &mut findings)?;
+    check_totals(&*audit, &head, thoughts, contexts, &mut findings)?;
     check_derived(&head, derived_through, listed_actions, actions, &mut findings);
-    audit.heads_and_schema(&mut |finding| findings.add(finding))?;
+    audit.heads_schema_and_documents(&mut |finding| findings.add(finding))?;
 
     let mut notes = Vec::new();
     let behind = head.size.saturating_sub(1).saturating_sub(u64::try_from(derived_through).unwrap_or(0));
@@ -69,7 +71,16 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
     );
     let (findings, findings_total) = findings.sorted();
     let chain_length = head.size;
-    Ok(Report { records: thoughts, chain_length, log_size: head.size, root, findings, findings_total, notes })
+    Ok(Report {
+        records: thoughts,
+        contexts,
+        chain_length,
+        log_size: head.size,
+        root,
+        findings,
+        findings_total,
+        notes,
+    })
 }
 
 /// Checks the entries in as many parts as there are cores, and the search index beside them.
@@ -134,7 +145,13 @@ fn check_part(
         });
         advance(to - from);
     }
-    Ok(Part { findings, thoughts: checker.thoughts, actions: checker.actions, chunks: subtrees })
+    Ok(Part {
+        findings,
+        thoughts: checker.thoughts,
+        contexts: checker.contexts.seen,
+        actions: checker.actions,
+        chunks: subtrees,
+    })
 }
 
 /// Checks every entry of a range; returns their hashes if all of them are there.
@@ -249,13 +266,22 @@ fn add_to_tree(
 }
 
 /// Whether there are rows beyond those that belong to the log.
-fn check_totals(audit: &dyn Audit, head: &LogHead, thoughts: u64, findings: &mut Findings) -> Result<()> {
-    let (entries, nodes, rows) = audit.totals()?;
+fn check_totals(
+    audit: &dyn Audit,
+    head: &LogHead,
+    thoughts: u64,
+    contexts: u64,
+    findings: &mut Findings,
+) -> Result<()> {
+    let totals = audit.totals()?;
     // A complete node stands over each aligned group of two, four, eight … leaves.
     let expected_nodes: u64 = (1..64).map(|level| head.size >> level).sum();
-    for (table, expected, actual) in
-        [("entry", head.size, entries), ("node", expected_nodes, nodes), ("thought", thoughts, rows)]
-    {
+    for (table, expected, actual) in [
+        ("entry", head.size, totals.entries),
+        ("node", expected_nodes, totals.nodes),
+        ("thought", thoughts, totals.thoughts),
+        ("context", contexts, totals.contexts),
+    ] {
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };
             let message =

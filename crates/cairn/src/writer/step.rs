@@ -1,4 +1,4 @@
-//! One transaction: thoughts are given their place, linked, and written.
+//! One transaction: thoughts are given their place, linked, and written; snapshots in [`super::capture`].
 
 use std::collections::HashMap;
 
@@ -19,10 +19,12 @@ const MAX_REMEMBERED: usize = 1 << 14;
 
 /// What the writer remembers of the log as it left it.
 pub struct Heads {
-    edge: Edge,
+    pub(super) edge: Edge,
     tasks: HashMap<String, TaskHead>,
     sessions: HashMap<String, SessionHead>,
     parents: HashMap<ThoughtId, ParentLink>,
+    /// How many snapshots there are, once somebody has asked.
+    pub(super) contexts: Option<u64>,
 }
 
 impl Heads {
@@ -47,6 +49,7 @@ impl Heads {
                 tasks: HashMap::new(),
                 sessions: HashMap::new(),
                 parents: HashMap::new(),
+                contexts: None,
             });
         }
         let heads = remembered.as_mut().expect("set just above");
@@ -70,12 +73,14 @@ struct Moved {
 
 /// One transaction under way.
 pub struct Step<'a> {
-    tx: &'a mut dyn Append,
-    heads: &'a mut Heads,
-    clock: &'a Clock,
-    leaf: &'a mut Vec<u8>,
+    pub(super) tx: &'a mut dyn Append,
+    pub(super) heads: &'a mut Heads,
+    pub(super) clock: &'a Clock,
+    pub(super) leaf: &'a mut Vec<u8>,
     link: &'a mut Vec<u8>,
     moved: Moved,
+    /// Whether the log has grown.
+    grew: bool,
 }
 
 impl<'a> Step<'a> {
@@ -87,7 +92,7 @@ impl<'a> Step<'a> {
         leaf: &'a mut Vec<u8>,
         link: &'a mut Vec<u8>,
     ) -> Step<'a> {
-        Step { tx, heads, clock, leaf, link, moved: Moved::default() }
+        Step { tx, heads, clock, leaf, link, moved: Moved::default(), grew: false }
     }
 
     /// Records one thought. An error other than `Store` and `Busy` concerns this thought alone: nothing of it was
@@ -98,7 +103,9 @@ impl<'a> Step<'a> {
         {
             return repeated(&thought, first);
         }
-        if let Some(id) = thought.context_id {
+        if let Some(id) = thought.context_id
+            && !(1..=self.contexts()?).contains(&id)
+        {
             return Err(Error::NotFound { what: "context", id: id.to_string() });
         }
         if let Some(id) = &thought.brief_id {
@@ -145,7 +152,7 @@ impl<'a> Step<'a> {
             parent_seq: parent.as_ref().map(|parent| parent.seq),
             agent_id: thought.agent_id.as_str(),
             action_id: thought.action_id.as_ref().map(|id| id.as_str()),
-            context_id: None,
+            context_id: thought.context_id,
             brief_id: None,
             timestamp: timestamp.as_str(),
             content: &thought.content,
@@ -163,16 +170,7 @@ impl<'a> Step<'a> {
         }
         self.leaf.clear();
         entry_of(&row, &thought).write(self.leaf);
-        let leaf = leaf_hash(self.leaf);
-        self.tx.insert_entry(seq, THOUGHT, self.leaf, &leaf)?;
-        let mut nodes = Ok(());
-        let tx = &mut *self.tx;
-        self.heads.edge.push(leaf, &mut |node| {
-            if nodes.is_ok() {
-                nodes = tx.insert_node(&node);
-            }
-        });
-        nodes?;
+        self.append(THOUGHT)?;
 
         self.move_heads(
             &thought,
@@ -183,6 +181,29 @@ impl<'a> Step<'a> {
             ParentLink { seq, session_no: session.no, chain_hash: link },
         );
         Ok(recorded(thought, id, timestamp, session.length, task.head, hash, link, seq))
+    }
+
+    /// Makes what is in `leaf` the next entry of the log.
+    pub(super) fn append(&mut self, kind: &str) -> Result<()> {
+        let hash = leaf_hash(self.leaf);
+        self.tx.insert_entry(self.heads.edge.size(), kind, self.leaf, &hash)?;
+        let mut nodes = Ok(());
+        let tx = &mut *self.tx;
+        self.heads.edge.push(hash, &mut |node| {
+            if nodes.is_ok() {
+                nodes = tx.insert_node(&node);
+            }
+        });
+        self.grew = true;
+        Ok(nodes?)
+    }
+
+    /// How many snapshots there are.
+    pub(super) fn contexts(&mut self) -> Result<u64> {
+        match self.heads.contexts {
+            Some(count) => Ok(count),
+            None => Ok(*self.heads.contexts.insert(self.tx.contexts()?)),
+        }
     }
 
     fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
@@ -247,7 +268,7 @@ impl<'a> Step<'a> {
 
     /// Writes the heads that have moved.
     pub fn flush(self) -> std::result::Result<(), StoreError> {
-        if self.moved.tasks.is_empty() {
+        if !self.grew {
             return Ok(());
         }
         for head in &self.moved.tasks {

@@ -6,8 +6,11 @@ use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
-use super::{SqliteStore, fts5, read};
-use crate::store::{Append, ParentLink, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow};
+use super::{SqliteStore, context, fts5, read};
+use crate::context::ContextHead;
+use crate::store::{
+    Append, ContextRow, ParentLink, RoadmapHead, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow,
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -43,8 +46,9 @@ impl StoreWriter for SqliteWriter {
             // The index may be the damaged part, so it is made anew rather than asked to empty itself.
             transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
             transaction.execute("DELETE FROM action", [])?;
+            context::clear_nodes(&transaction)?;
             transaction.execute("UPDATE derived SET through = 0", [])?;
-            note_segments(&transaction)?;
+            fts5::note_parts(&transaction, &fts5::SEARCH)?;
             transaction.commit()
         };
         clear(&mut self.connection).map_err(store_error)
@@ -80,18 +84,10 @@ fn catch_up(connection: &mut Connection, rows: u64) -> rusqlite::Result<u64> {
              SELECT action_id, seq FROM thought WHERE seq > ?1 AND seq <= ?2 AND action_id IS NOT NULL",
         )?
         .execute([through, to])?;
-    note_segments(&transaction)?;
+    context::index_nodes(&transaction, through, to)?;
+    fts5::note_parts(&transaction, &fts5::SEARCH)?;
     transaction.commit()?;
     Ok(newest - to)
-}
-
-/// Notes what the search index says of its own parts, so that a change of it is seen.
-fn note_segments(connection: &Connection) -> rusqlite::Result<()> {
-    // FTS5 holds its newest words in memory until it has to write them; reading makes it.
-    connection.execute("INSERT INTO search (search) VALUES ('flush')", [])?;
-    let segments = Sha::of(&fts5::structure(connection)?);
-    connection.prepare_cached("UPDATE derived SET segments = ?1")?.execute([segments.0])?;
-    Ok(())
 }
 
 struct SqliteAppend<'a> {
@@ -176,6 +172,45 @@ impl Append for SqliteAppend<'_> {
 
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
         read::thought_where(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
+    }
+
+    fn contexts(&mut self) -> Result<u64> {
+        self.one("SELECT coalesce(max(id), 0) FROM context", [], |row| row.get(0))
+            .map(Option::unwrap_or_default)
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        context::roadmap(self.transaction, name).map_err(store_error)
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
+        let newest = context::history(self.transaction, roadmap_id, 1).map_err(store_error)?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        context::snapshot(self.transaction, hash, data).map_err(store_error)
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO roadmap (name, length) VALUES (?1, 0)", [name])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        self.execute(
+            "INSERT INTO snapshot (content_hash, data) VALUES (?1, ?2)",
+            params![&hash.0[..], data],
+        )?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        context::insert(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = ?2 WHERE no = ?1", params![head.no, head.length])
     }
 
     fn add_task(&mut self, name: &str) -> Result<i64> {

@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::check;
 use super::error::store_error;
-use crate::store::{Audit, ChainOf, LogHead, Scanned, StoreError, StoredEntry, StoredThought};
+use crate::store::{
+    Audit, ChainOf, LogHead, Scanned, StoreError, StoredContext, StoredEntry, StoredThought, Totals,
+};
 use crate::verify::Finding;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -209,13 +211,53 @@ impl Audit for SqliteAudit {
         Ok(found.flatten())
     }
 
-    fn totals(&self) -> Result<(u64, u64, u64)> {
+    fn totals(&self) -> Result<Totals> {
         self.one(
-            "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought)",
+            "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
+               (SELECT count(*) FROM context)",
             [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| {
+                Ok(Totals {
+                    entries: row.get(0)?,
+                    nodes: row.get(1)?,
+                    thoughts: row.get(2)?,
+                    contexts: row.get(3)?,
+                })
+            },
         )
         .map(Option::unwrap_or_default)
+    }
+
+    fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool> {
+        let sql = "SELECT c.id, r.name, c.position, c.snapshot_no, s.content_hash, s.data, c.node_count, c.created_at,
+                     c.metadata, c.salt
+                   FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no
+                     LEFT JOIN snapshot s ON s.no = c.snapshot_no
+                   WHERE c.seq = ?1";
+        let mut found = false;
+        self.each(sql, [seq], |row| {
+            found = true;
+            let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            let blob = |column| row.get_ref(column).ok().and_then(|value| value.as_blob().ok());
+            visit(StoredContext {
+                id: row.get(0)?,
+                roadmap_id: text(1),
+                position: row.get(2)?,
+                snapshot_no: row.get(3)?,
+                content_hash: blob(4),
+                data: text(5),
+                node_count: row.get(6)?,
+                created_at: text(7).unwrap_or_default(),
+                metadata: text(8),
+                salt: blob(9),
+            });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn context_seq(&self, id: u64) -> Result<Option<u64>> {
+        self.one("SELECT seq FROM context WHERE id = ?1", [id], |row| row.get(0))
     }
 
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
@@ -270,13 +312,14 @@ impl Audit for SqliteAudit {
         .map(Option::unwrap_or_default)
     }
 
-    fn heads_and_schema(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+    fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
         check::heads(&self.connection, visit)
             .and_then(|()| check::schema(&self.connection, visit))
+            .and_then(|()| check::documents(&self.connection, visit))
             .map_err(store_error)
     }
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        check::search_index(&self.connection, visit).map_err(store_error)
+        check::search_indexes(&self.connection, visit).map_err(store_error)
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::{fts5, schema};
 use crate::verify::{Finding, Reason};
 
-/// Compares the stored head of every task and session with its newest thought.
+/// Compares the stored head of every task, session and roadmap with what belongs to it.
 pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
     let mut tasks = connection.prepare(
         "SELECT * FROM (
@@ -16,7 +16,7 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     )?;
     let mut rows = tasks.query([])?;
     while let Some(row) = rows.next()? {
-        length_differs(row, "task", visit)?;
+        length_differs(row, "task", "thoughts", visit)?;
         let (head, newest) = (hash(row, 3)?, hash(row, 4)?);
         if head != newest {
             let name: String = row.get(0)?;
@@ -37,7 +37,25 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     )?;
     let mut rows = sessions.query([])?;
     while let Some(row) = rows.next()? {
-        length_differs(row, "session", visit)?;
+        length_differs(row, "session", "thoughts", visit)?;
+    }
+    let mut roadmaps = connection.prepare(
+        "SELECT * FROM (
+           SELECT name, length, (SELECT count(*) FROM context WHERE roadmap_no = no) AS counted FROM roadmap)
+         WHERE length IS NOT counted OR length = 0",
+    )?;
+    let mut rows = roadmaps.query([])?;
+    while let Some(row) = rows.next()? {
+        length_differs(row, "roadmap", "snapshots", visit)?;
+    }
+    let unused: i64 = connection.query_row(
+        "SELECT count(*) FROM snapshot WHERE no NOT IN (SELECT snapshot_no FROM context)",
+        [],
+        |row| row.get(0),
+    )?;
+    if unused > 0 {
+        let message = format!("{unused} rows of table snapshot belong to no entry of the log");
+        visit(Finding::new(Reason::LeafMismatch, "snapshot", message));
     }
     Ok(())
 }
@@ -45,11 +63,12 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
 fn length_differs(
     row: &Row<'_>,
     table: &'static str,
+    what: &str,
     visit: &mut dyn FnMut(Finding),
 ) -> rusqlite::Result<()> {
     let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
     if length != counted || length == 0 {
-        let message = format!("{table} `{name}` should have {length} thoughts and has {counted}");
+        let message = format!("{table} `{name}` should have {length} {what} and has {counted}");
         let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
         visit(Finding::new(reason, table, message).field("length", counted, length));
     }
@@ -100,57 +119,130 @@ pub fn schema(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqli
     Ok(())
 }
 
-/// Compares the search index with the texts it covers.
+/// Compares both search indexes with the texts they cover.
+pub fn search_indexes(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    search_index(connection, &fts5::SEARCH, visit)?;
+    search_index(connection, &fts5::RAG_SEARCH, visit)
+}
+
+/// Compares a search index with the texts it covers.
 ///
 /// FTS5 can do this itself, but only under a write lock, which would stop every recorder for as long as it
 /// takes. So the index is copied into a temporary table beside the same rows, and checked there.
-pub fn search_index(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+fn search_index(
+    connection: &Connection,
+    index: &fts5::Index,
+    visit: &mut dyn FnMut(Finding),
+) -> rusqlite::Result<()> {
+    let fts5::Index { table, source, rowid, columns, noted, what } = index;
     let mut report = |message: String| {
-        visit(Finding::new(Reason::IndexMismatch, "search", message));
+        visit(Finding::new(Reason::IndexMismatch, table, message));
     };
     let noted: Option<Vec<u8>> =
-        connection.query_row("SELECT segments FROM derived", [], |row| row.get(0)).optional()?;
-    let found = fts5::structure(connection).optional()?.map(|structure| Sha::of(&structure).0.to_vec());
+        connection.query_row(&format!("SELECT {noted} FROM derived"), [], |row| row.get(0)).optional()?;
+    let found =
+        fts5::structure(connection, index).optional()?.map(|structure| Sha::of(&structure).0.to_vec());
     if noted.is_none() || noted != found {
-        report("the search index has other parts than were noted when it was last written".to_string());
-    } else if let Err(message) = fts5::short_cuts(connection)? {
-        report(format!("the search index is not sound: {message}"));
+        report(format!(
+            "the search index of {what} has other parts than were noted when it was last written"
+        ));
+    } else if let Err(message) = fts5::short_cuts(connection, index)? {
+        report(format!("the search index of {what} is not sound: {message}"));
     }
     let config: Vec<(String, i64)> = connection
-        .prepare("SELECT k, v FROM search_config")?
+        .prepare(&format!("SELECT k, v FROM {table}_config"))?
         .query_map([], |row| Ok((row.get(0)?, row.get(1).unwrap_or(-1))))?
         .collect::<rusqlite::Result<_>>()?;
-    connection.execute_batch(
-        "CREATE TEMP VIEW checked_source (seq, content, metadata, scope) AS SELECT * FROM main.search_source;
+    connection.execute_batch(&format!(
+        "CREATE TEMP VIEW checked_source ({rowid}, {columns}) AS SELECT * FROM main.{source};
          CREATE VIRTUAL TABLE temp.checked USING fts5 (
-           content, metadata, scope,
-           content = 'checked_source', content_rowid = 'seq', tokenize = \"unicode61 remove_diacritics 2\"
-         );",
-    )?;
+           {columns},
+           content = 'checked_source', content_rowid = '{rowid}', tokenize = \"unicode61 remove_diacritics 2\"
+         );"
+    ))?;
     let fresh: Vec<(String, i64)> = connection
         .prepare("SELECT k, v FROM temp.checked_config")?
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     if config != fresh {
-        report("the configuration of the search index was changed".to_string());
+        report(format!("the configuration of the search index of {what} was changed"));
     }
-    connection.execute_batch(
+    connection.execute_batch(&format!(
         "DELETE FROM temp.checked_data; DELETE FROM temp.checked_docsize;
-         INSERT INTO temp.checked_data SELECT * FROM main.search_data;
-         INSERT INTO temp.checked_idx SELECT * FROM main.search_idx;
-         INSERT INTO temp.checked_docsize SELECT * FROM main.search_docsize;",
-    )?;
+         INSERT INTO temp.checked_data SELECT * FROM main.{table}_data;
+         INSERT INTO temp.checked_idx SELECT * FROM main.{table}_idx;
+         INSERT INTO temp.checked_docsize SELECT * FROM main.{table}_docsize;"
+    ))?;
     let checked =
         connection.execute("INSERT INTO temp.checked (checked, rank) VALUES ('integrity-check', 1)", []);
     if let Err(error) = checked {
-        let corrupt = error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt);
+        // The texts of nodes are taken out of JSON, which may be what was changed.
+        let corrupt = matches!(
+            error.sqlite_error_code(),
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::Unknown)
+        );
         if !corrupt {
             return Err(error);
         }
-        report(
-            "the search index does not match the thoughts it covers; `cairn doctor --rebuild` restores it"
-                .into(),
-        );
+        report(format!(
+            "the search index does not match the {what} it covers; `cairn doctor --rebuild` restores it"
+        ));
     }
     connection.execute_batch("DROP TABLE temp.checked; DROP VIEW temp.checked_source;")
+}
+
+/// Compares the documents of nodes with the newest snapshot of each roadmap that the derived tables cover.
+pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    let mut report = |message: String| {
+        visit(Finding::new(Reason::IndexMismatch, "rag_documents", message));
+    };
+    let stray: i64 = connection.query_row(
+        "SELECT count(*) FROM rag_documents WHERE roadmap_no NOT IN (SELECT no FROM roadmap)",
+        [],
+        |row| row.get(0),
+    )?;
+    if stray > 0 {
+        report(format!("{stray} documents belong to no roadmap; `cairn doctor --rebuild` removes them"));
+    }
+    let mut roadmaps = connection.prepare(
+        "SELECT r.no, r.name, (
+           SELECT c.snapshot_no FROM context c
+           WHERE c.roadmap_no = r.no AND c.seq <= (SELECT through FROM derived) ORDER BY c.position DESC LIMIT 1)
+         FROM roadmap r",
+    )?;
+    let mut rows = roadmaps.query([])?;
+    while let Some(row) = rows.next()? {
+        let (no, name, snapshot): (i64, String, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if !documents_agree(connection, no, snapshot)? {
+            report(format!(
+                "the documents of roadmap `{name}` are not the nodes of its newest snapshot; \
+                 `cairn doctor --rebuild` restores them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn documents_agree(connection: &Connection, roadmap: i64, snapshot: Option<i64>) -> rusqlite::Result<bool> {
+    let mut stored = connection
+        .prepare_cached("SELECT snapshot_no, node FROM rag_documents WHERE roadmap_no = ?1 ORDER BY no")?;
+    let mut stored = stored.query([roadmap])?;
+    let mut nodes = connection.prepare_cached(
+        "SELECT j.value FROM snapshot s, json_each(s.data, '$.nodes') j WHERE s.no = ?1 ORDER BY j.key",
+    )?;
+    let mut nodes = nodes.query([snapshot])?;
+    loop {
+        // Content that is no longer JSON is found by its hash; here it only means that nothing agrees.
+        let Ok(node) = nodes.next() else { return Ok(false) };
+        match (stored.next()?, node) {
+            (None, None) => return Ok(true),
+            (Some(stored), Some(node)) => {
+                let same = stored.get_ref(1)?.as_str().ok() == node.get_ref(0)?.as_str().ok();
+                if !same || stored.get::<_, Option<i64>>(0)? != snapshot {
+                    return Ok(false);
+                }
+            }
+            _ => return Ok(false),
+        }
+    }
 }

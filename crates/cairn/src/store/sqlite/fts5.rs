@@ -1,15 +1,61 @@
-//! The tables that FTS5 keeps its index in, read without FTS5.
+//! Our two full-text indexes, and the tables that FTS5 keeps them in, read without FTS5.
 //!
 //! FTS5 checks itself that its index holds the right words, but walks it from end to end to do so. A lookup
-//! takes short cuts: the segment list, the first term of each page (`search_idx`), the skip lists. A change
+//! takes short cuts: the segment list, the first term of each page (`…_idx`), the skip lists. A change
 //! there would hide matches from a search and pass FTS5's own check, so it is found here. The layout is
 //! documented at the head of SQLite's `fts5_index.c` and stable as part of its file format.
 
 use std::collections::HashMap;
 
+use cairn_core::Sha;
 use rusqlite::Connection;
 
-/// Bits of a row id of `search_data` below the segment's number.
+/// A full-text index.
+pub struct Index {
+    /// The virtual table.
+    pub table: &'static str,
+    /// What it indexes.
+    pub source: &'static str,
+    /// The row id of that.
+    pub rowid: &'static str,
+    /// The columns of both.
+    pub columns: &'static str,
+    /// The column of `derived` that holds the hash of its list of segments.
+    pub noted: &'static str,
+    /// What it holds, in words.
+    pub what: &'static str,
+}
+
+/// Thoughts.
+pub const SEARCH: Index = Index {
+    table: "search",
+    source: "search_source",
+    rowid: "seq",
+    columns: "content, metadata, scope",
+    noted: "segments",
+    what: "thoughts",
+};
+
+/// Nodes of the current plans.
+pub const RAG_SEARCH: Index = Index {
+    table: "rag_search",
+    source: "rag_source",
+    rowid: "no",
+    columns: "id, label, scope, phase",
+    noted: "rag_segments",
+    what: "nodes",
+};
+
+/// Notes what an index says of its own parts, so that a change of it is seen.
+pub fn note_parts(connection: &Connection, index: &Index) -> rusqlite::Result<()> {
+    let Index { table, noted, .. } = index;
+    // FTS5 holds its newest words in memory until it has to write them; reading makes it.
+    connection.prepare_cached(&format!("INSERT INTO {table} ({table}) VALUES ('flush')"))?.execute([])?;
+    let parts = Sha::of(&structure(connection, index)?);
+    connection.prepare_cached(&format!("UPDATE derived SET {noted} = ?1"))?.execute([parts.0]).map(drop)
+}
+
+/// Bits of a row id of `…_data` below the segment's number.
 const SEGMENT_SHIFT: u32 = 37;
 /// Set in the row id of a page of a skip list.
 const SKIP_LIST: i64 = 1 << 36;
@@ -25,16 +71,16 @@ struct Segment {
 }
 
 /// Whether the short cuts of the index agree with its pages; if not, says how.
-pub fn short_cuts(connection: &Connection) -> rusqlite::Result<Result<(), String>> {
-    let segments = match segments(&structure(connection)?) {
+pub fn short_cuts(connection: &Connection, index: &Index) -> rusqlite::Result<Result<(), String>> {
+    let segments = match segments(&structure(connection, index)?) {
         Some(segments) => segments,
         None => return Ok(Err("the list of segments cannot be read".to_string())),
     };
-    if let Err(message) = no_stray_pages(connection, &segments)? {
+    if let Err(message) = no_stray_pages(connection, index, &segments)? {
         return Ok(Err(message));
     }
     for segment in &segments {
-        if let Err(message) = segment_agrees(connection, segment)? {
+        if let Err(message) = segment_agrees(connection, index, segment)? {
             return Ok(Err(format!("segment {}: {message}", segment.id)));
         }
     }
@@ -42,9 +88,9 @@ pub fn short_cuts(connection: &Connection) -> rusqlite::Result<Result<(), String
 }
 
 /// The record that lists the segments.
-pub fn structure(connection: &Connection) -> rusqlite::Result<Vec<u8>> {
+pub fn structure(connection: &Connection, index: &Index) -> rusqlite::Result<Vec<u8>> {
     connection
-        .prepare_cached("SELECT block FROM search_data WHERE id = ?1")?
+        .prepare_cached(&format!("SELECT block FROM {}_data WHERE id = ?1", index.table))?
         .query_row([SEGMENTS], |row| row.get(0))
 }
 
@@ -66,12 +112,17 @@ fn segments(record: &[u8]) -> Option<Vec<Segment>> {
     (segments.len() as i64 == count && rest.is_empty()).then_some(segments)
 }
 
-fn no_stray_pages(connection: &Connection, segments: &[Segment]) -> rusqlite::Result<Result<(), String>> {
+fn no_stray_pages(
+    connection: &Connection,
+    index: &Index,
+    segments: &[Segment],
+) -> rusqlite::Result<Result<(), String>> {
     let mut by_segment: HashMap<i64, &Segment> = HashMap::new();
     for segment in segments {
         by_segment.insert(segment.id, segment);
     }
-    let mut pages = connection.prepare("SELECT id FROM search_data WHERE id NOT IN (?1, ?2)")?;
+    let mut pages =
+        connection.prepare(&format!("SELECT id FROM {}_data WHERE id NOT IN (?1, ?2)", index.table))?;
     let mut rows = pages.query([TOTALS, SEGMENTS])?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
@@ -82,7 +133,7 @@ fn no_stray_pages(connection: &Connection, segments: &[Segment]) -> rusqlite::Re
             return Ok(Err(format!("page {id} belongs to no segment")));
         }
     }
-    let mut stray = connection.prepare("SELECT DISTINCT segid FROM search_idx")?;
+    let mut stray = connection.prepare(&format!("SELECT DISTINCT segid FROM {}_idx", index.table))?;
     let mut rows = stray.query([])?;
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
@@ -94,9 +145,13 @@ fn no_stray_pages(connection: &Connection, segments: &[Segment]) -> rusqlite::Re
 }
 
 /// Walks the pages of a segment beside the first terms noted for them.
-fn segment_agrees(connection: &Connection, segment: &Segment) -> rusqlite::Result<Result<(), String>> {
+fn segment_agrees(
+    connection: &Connection,
+    index: &Index,
+    segment: &Segment,
+) -> rusqlite::Result<Result<(), String>> {
     let mut noted: HashMap<i64, (Vec<u8>, bool)> = connection
-        .prepare_cached("SELECT pgno, term FROM search_idx WHERE segid = ?1")?
+        .prepare_cached(&format!("SELECT pgno, term FROM {}_idx WHERE segid = ?1", index.table))?
         .query_map([segment.id], |row| {
             let (page, term): (i64, rusqlite::types::Value) = (row.get(0)?, row.get(1)?);
             let term = match term {
@@ -108,9 +163,12 @@ fn segment_agrees(connection: &Connection, segment: &Segment) -> rusqlite::Resul
         })?
         .collect::<rusqlite::Result<_>>()?;
     let base = segment.id << SEGMENT_SHIFT;
-    let mut has_skip_list = connection.prepare_cached("SELECT 1 FROM search_data WHERE id = ?1")?;
-    let mut pages = connection
-        .prepare_cached("SELECT id, block FROM search_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id")?;
+    let mut has_skip_list =
+        connection.prepare_cached(&format!("SELECT 1 FROM {}_data WHERE id = ?1", index.table))?;
+    let mut pages = connection.prepare_cached(&format!(
+        "SELECT id, block FROM {}_data WHERE id BETWEEN ?1 AND ?2 ORDER BY id",
+        index.table
+    ))?;
     let mut rows = pages.query([base | segment.first, base | segment.last])?;
     let mut previous = Vec::new();
     let mut expected = segment.first;
@@ -227,15 +285,15 @@ mod tests {
                 connection.execute("INSERT INTO search (content) VALUES (?1)", [text]).unwrap();
             }
             connection.execute_batch("COMMIT").unwrap();
-            assert_eq!(short_cuts(&connection).unwrap(), Ok(()), "round {round}");
+            assert_eq!(short_cuts(&connection, &SEARCH).unwrap(), Ok(()), "round {round}");
         }
-        let segments = segments(&structure(&connection).unwrap()).unwrap();
+        let segments = segments(&structure(&connection, &SEARCH).unwrap()).unwrap();
         assert!(
             segments.len() > 2 && segments.iter().any(|s| s.last > 50),
             "the index is large enough to tell"
         );
         connection.execute("INSERT INTO search (search) VALUES ('optimize')", []).unwrap();
-        assert_eq!(short_cuts(&connection).unwrap(), Ok(()));
+        assert_eq!(short_cuts(&connection, &SEARCH).unwrap(), Ok(()));
     }
 
     #[test]
@@ -247,13 +305,13 @@ mod tests {
                 .unwrap();
         }
         connection.execute("INSERT INTO search (search) VALUES ('optimize')", []).unwrap();
-        assert_eq!(short_cuts(&connection).unwrap(), Ok(()));
+        assert_eq!(short_cuts(&connection, &SEARCH).unwrap(), Ok(()));
         // FTS5's own check accepts this, and a search would no longer find terms of the page before.
         let changed = connection
             .execute("UPDATE search_idx SET term = x'30' WHERE pgno = (SELECT max(pgno) FROM search_idx)", [])
             .unwrap();
         assert_eq!(changed, 1);
-        assert!(short_cuts(&connection).unwrap().is_err());
+        assert!(short_cuts(&connection, &SEARCH).unwrap().is_err());
     }
 
     #[test]

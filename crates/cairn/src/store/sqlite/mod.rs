@@ -3,6 +3,7 @@
 mod append;
 mod audit;
 mod check;
+mod context;
 mod error;
 mod fts5;
 mod read;

@@ -11,8 +11,9 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::SqliteStore;
 use super::error::store_error;
+use super::{SqliteStore, context};
+use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
 use crate::store::{Audit, Counts, ListFilter, LogHead, SearchScope, Store, StoreError, StoreWriter};
@@ -21,7 +22,7 @@ use crate::verify::Progress;
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns that [`to_thought`] reads.
-const THOUGHT: &str =
+pub const THOUGHT: &str =
     "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
     t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
     t.chain_hash
@@ -36,21 +37,23 @@ const SUMMARY: &str =
     LEFT JOIN thought p ON p.seq = t.parent_seq";
 
 /// Takes a stored text as one of our types; what does not fit was not written by us.
-fn typed<T, E: std::error::Error + Send + Sync + 'static>(
+pub fn typed<T, E: std::error::Error + Send + Sync + 'static>(
     text: String,
     make: impl FnOnce(String) -> std::result::Result<T, E>,
 ) -> rusqlite::Result<T> {
     make(text).map_err(|error| FromSqlError::Other(Box::new(error)).into())
 }
 
-fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
+/// The same for a text that may be absent.
+pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     text: Option<String>,
     make: impl FnOnce(String) -> std::result::Result<T, E>,
 ) -> rusqlite::Result<Option<T>> {
     text.map(|text| typed(text, make)).transpose()
 }
 
-fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
+/// Reads a row of [`THOUGHT`].
+pub fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
     let metadata: Option<String> = row.get(13)?;
     Ok(Thought {
         seq: row.get(0)?,
@@ -257,6 +260,34 @@ impl Store for SqliteStore {
         self.read(|connection| super::search::search(connection, terms, scope, limit, newest))
     }
 
+    fn context(&self, id: u64) -> Result<Option<ContextHead>> {
+        self.read(|connection| context::head(connection, id))
+    }
+
+    fn context_history(&self, roadmap_id: &str, limit: u64) -> Result<Vec<ContextHead>> {
+        self.read(|connection| context::history(connection, roadmap_id, limit))
+    }
+
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>> {
+        self.read(|connection| context::current(connection, roadmap_id))
+    }
+
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
+        self.read(|connection| context::data(connection, context_id))
+    }
+
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
+        self.read(|connection| context::search_nodes(connection, terms, roadmap_id, limit))
+    }
+
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
+        self.read(|connection| context::count_decisions(connection, roadmap_id))
+    }
+
+    fn drifted(&self, roadmap_id: Option<&str>, limit: u64) -> Result<Vec<Thought>> {
+        self.read(|connection| context::drifted(connection, roadmap_id, limit))
+    }
+
     fn counts(&self) -> Result<Counts> {
         self.read(|connection| {
             let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -264,7 +295,8 @@ impl Store for SqliteStore {
                 "SELECT (SELECT count(*) FROM thought), (SELECT count(*) FROM task), (SELECT count(*) FROM session),
                    (SELECT count(*) FROM thought WHERE seq <= (SELECT through FROM derived)),
                    (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
-                   (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), sqlite_version()",
+                   (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), sqlite_version(),
+                   (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context)",
                 [],
                 |row| {
                     Ok(Counts {
@@ -276,6 +308,8 @@ impl Store for SqliteStore {
                         bytes: row.get(4)?,
                         newest: row.get(5)?,
                         engine: row.get::<_, String>(6).map(|version| format!("SQLite {version}"))?,
+                        roadmaps: row.get(7)?,
+                        contexts: row.get(8)?,
                     })
                 },
             )

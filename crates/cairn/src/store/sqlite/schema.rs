@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use cairn_core::Sha;
 use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
@@ -15,7 +14,10 @@ use crate::error::OpenError;
 pub const APPLICATION_ID: i32 = 0x4341_524e;
 
 /// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0001_trail.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/sqlite/0001_trail.sql"),
+    include_str!("../../../migrations/sqlite/0002_snapshots.sql"),
+];
 
 /// The version this program writes.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
@@ -28,6 +30,8 @@ pub enum PrepareError {
     NotOurs(&'static str),
     /// The file was written by a later version.
     Newer(i64),
+    /// The file was written by an earlier version, and cannot be brought up to date.
+    Older(i64),
     /// The file is empty, and it was not asked to be made.
     Empty,
 }
@@ -45,6 +49,7 @@ impl PrepareError {
         match self {
             PrepareError::NotOurs(found) => OpenError::NotOurs { path, found: found.to_string() },
             PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
+            PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
             PrepareError::Empty => OpenError::Missing { path },
             PrepareError::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::NotADatabase) => {
@@ -66,8 +71,13 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
     if version == 0 && birth.is_none() {
         return Err(PrepareError::Empty);
     }
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let begun = connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .and_then(|()| connection.transaction_with_behavior(TransactionBehavior::Immediate));
+    let transaction = match begun {
+        Err(error) if version > 0 && is_read_only(&error) => return Err(PrepareError::Older(version)),
+        begun => begun?,
+    };
     // Another process may have been faster.
     let version = recognise(&transaction)?;
     for (index, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
@@ -77,6 +87,8 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
             begin_log(&transaction, birth)?;
         }
     }
+    fts5::note_parts(&transaction, &fts5::SEARCH)?;
+    fts5::note_parts(&transaction, &fts5::RAG_SEARCH)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
@@ -112,8 +124,7 @@ fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
         "INSERT INTO log (one, origin, size, root) VALUES (1, ?1, 1, ?2)",
         params![birth.origin, edge.root().0],
     )?;
-    let segments = Sha::of(&fts5::structure(connection)?);
-    connection.execute("INSERT INTO derived (one, through, segments) VALUES (1, 0, ?1)", [segments.0])?;
+    connection.execute("INSERT INTO derived (one, through, segments) VALUES (1, 0, x'')", [])?;
     Ok(())
 }
 

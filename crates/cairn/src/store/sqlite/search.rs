@@ -59,12 +59,7 @@ fn expression(
     terms: &Terms,
     scope: &SearchScope<'_>,
 ) -> rusqlite::Result<Option<String>> {
-    let any_of = |alternatives: &Vec<Term>| {
-        let alternatives: Vec<String> = alternatives.iter().map(quote).collect();
-        format!("({})", alternatives.join(" OR "))
-    };
-    let wanted: Vec<String> = terms.wanted.iter().map(any_of).collect();
-    let mut expression = format!("{{content metadata}} : ({})", wanted.join(" AND "));
+    let mut expression = format!("{{content metadata}} : ({})", wanted(terms));
     let numbered = [
         ('s', "SELECT no FROM session WHERE name = ?1", scope.session_id),
         ('t', "SELECT no FROM task WHERE name = ?1", scope.task_id),
@@ -84,6 +79,23 @@ fn expression(
         expression = format!("({expression}) NOT ({{content metadata}} : {})", quote(term));
     }
     Ok(Some(expression))
+}
+
+/// The words as FTS5 wants them, in any column.
+pub fn any_of(terms: &Terms) -> String {
+    let mut expression = format!("({})", wanted(terms));
+    for term in &terms.unwanted {
+        expression = format!("({expression}) NOT ({})", quote(term));
+    }
+    expression
+}
+
+fn wanted(terms: &Terms) -> String {
+    let group = |alternatives: &Vec<Term>| {
+        let alternatives: Vec<String> = alternatives.iter().map(quote).collect();
+        format!("({})", alternatives.join(" OR "))
+    };
+    terms.wanted.iter().map(group).collect::<Vec<_>>().join(" AND ")
 }
 
 fn quote(term: &Term) -> String {

@@ -1,0 +1,235 @@
+//! Context snapshots: what a roadmap looked like, and what has changed since.
+
+mod capture;
+mod drift;
+
+use cairn_core::Sha;
+use cairn_core::id::RoadmapId;
+use cairn_core::roadmap::diff::Diff;
+use cairn_core::roadmap::flaws::{Flaw, flaws};
+use cairn_core::roadmap::{Node, Snapshot};
+use cairn_core::time::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+pub(crate) use capture::Readings;
+pub use drift::{CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange};
+
+use crate::error::{Error, Result};
+use crate::handle::Cairn;
+use crate::search::Terms;
+use crate::store::StoreError;
+use crate::verify::verify_context;
+
+/// A snapshot without its content.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ContextHead {
+    /// Its number: 1, 2, 3 … in the order in which they were made.
+    pub context_id: u64,
+    /// The roadmap it is of.
+    pub roadmap_id: RoadmapId,
+    /// SHA-256 of its content.
+    pub content_hash: Sha,
+    /// Nodes in it.
+    pub node_count: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Whatever the caller wanted to keep with it.
+    pub metadata: Option<Map<String, Value>>,
+    /// Position in the log.
+    pub seq: u64,
+}
+
+/// A snapshot with its content.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Context {
+    /// What there is to say about it.
+    #[serde(flatten)]
+    pub head: ContextHead,
+    /// What the roadmap looked like.
+    pub snapshot: CapturedSnapshot,
+    /// What was wrong with the plan then.
+    pub warnings: Vec<Flaw>,
+}
+
+/// The frozen content, and when it was captured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CapturedSnapshot {
+    /// When.
+    pub captured_at: Timestamp,
+    /// What.
+    #[serde(flatten)]
+    pub content: Snapshot,
+}
+
+/// The answer to [`Cairn::context_create`] and [`Cairn::context_ensure`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Captured {
+    /// The snapshot.
+    pub context: ContextHead,
+    /// Whether it was there already, since the roadmap has not changed.
+    pub is_existing: bool,
+    /// What is wrong with the plan.
+    pub warnings: Vec<Flaw>,
+}
+
+/// Whether a stored snapshot is what was captured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextVerdict {
+    /// Whether nothing is wrong.
+    pub valid: bool,
+    /// Which snapshot.
+    pub context_id: u64,
+    /// The hash that is stored; none if what is stored is not even a hash.
+    pub stored_hash: Option<Sha>,
+    /// The hash of the content that is stored; none if the content is gone.
+    pub recalculated_hash: Option<Sha>,
+    /// When it was made, as stored.
+    pub created_at: String,
+    /// What is wrong, or that nothing is.
+    pub message: String,
+}
+
+/// What changed from one snapshot to another of the same roadmap.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The roadmap.
+    pub roadmap_id: RoadmapId,
+    /// The older side.
+    pub context_id1: u64,
+    /// The newer side.
+    pub context_id2: u64,
+    /// When the one was made.
+    pub created_at1: Timestamp,
+    /// When the other was made.
+    pub created_at2: Timestamp,
+    /// The changes.
+    #[serde(flatten)]
+    pub diff: Diff,
+}
+
+/// What to look for in the nodes of the current snapshots.
+#[derive(Debug, Clone, Default)]
+pub struct NodeQuery {
+    /// Words (all must match), `"a phrase"`, `prefix*`, `-not`, `OR`.
+    pub query: String,
+    /// Only in this roadmap.
+    pub roadmap_id: Option<String>,
+    /// At most so many: 1 to 100, 20 if not given.
+    pub limit: Option<u64>,
+}
+
+/// A node that matches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeHit {
+    /// The roadmap it is in.
+    pub roadmap_id: RoadmapId,
+    /// The newest snapshot of that roadmap.
+    pub context_id: u64,
+    /// The node.
+    pub node: Node,
+    /// BM25: the smaller, the better the match.
+    pub rank: f64,
+    /// The passage that matches, each match between [`crate::MATCH_START`] and [`crate::MATCH_END`].
+    pub snippet: String,
+}
+
+impl Cairn {
+    /// Returns one snapshot, or none.
+    pub fn context(&self, context_id: u64) -> Result<Option<Context>> {
+        self.inner.store.context(context_id)?.map(|head| self.with_content(head)).transpose()
+    }
+
+    /// Returns the head of one snapshot, or none.
+    pub fn context_head(&self, context_id: u64) -> Result<Option<ContextHead>> {
+        Ok(self.inner.store.context(context_id)?)
+    }
+
+    /// Returns the newest snapshot of a roadmap, or none.
+    pub fn context_latest(&self, roadmap_id: &str) -> Result<Option<Context>> {
+        let newest = self.newest(&roadmap_id_of(roadmap_id)?)?;
+        newest.map(|head| self.with_content(head)).transpose()
+    }
+
+    /// Lists the snapshots of a roadmap, newest first: 1 to 100, 10 if no limit is given.
+    pub fn context_history(&self, roadmap_id: &str, limit: Option<u64>) -> Result<Vec<ContextHead>> {
+        let roadmap_id = roadmap_id_of(roadmap_id)?;
+        let limit = within("limit", limit, 10, 100)?;
+        Ok(self.inner.store.context_history(roadmap_id.as_str(), limit)?)
+    }
+
+    /// Recomputes the hash of a stored snapshot and compares it with what the log says of it.
+    pub fn context_verify(&self, context_id: u64) -> Result<ContextVerdict> {
+        verify_context(&*self.inner.store, context_id)
+    }
+
+    /// Compares two snapshots of one roadmap; without a second one, with its newest.
+    pub fn context_compare(&self, context_id1: u64, context_id2: Option<u64>) -> Result<Comparison> {
+        let head = |id: u64| {
+            self.context_head(id)?.ok_or_else(|| Error::NotFound { what: "context", id: id.to_string() })
+        };
+        let first = head(context_id1)?;
+        let second = match context_id2 {
+            Some(id) => head(id)?,
+            None => self.newest(&first.roadmap_id)?.unwrap_or_else(|| first.clone()),
+        };
+        if first.roadmap_id != second.roadmap_id {
+            let message = format!(
+                "context {} is of roadmap `{}`, and context {} of `{}`; only snapshots of one roadmap can be compared",
+                first.context_id, first.roadmap_id, second.context_id, second.roadmap_id
+            );
+            return Err(Error::invalid("context_id2", message));
+        }
+        let diff = Diff::between(&self.content(&first)?, &self.content(&second)?);
+        Ok(Comparison {
+            roadmap_id: first.roadmap_id,
+            context_id1: first.context_id,
+            context_id2: second.context_id,
+            created_at1: first.created_at,
+            created_at2: second.created_at,
+            diff,
+        })
+    }
+
+    /// Searches the nodes of the newest snapshot of each roadmap, best match first.
+    pub fn context_search(&self, query: &NodeQuery) -> Result<Vec<NodeHit>> {
+        let terms = Terms::parse(&query.query)?;
+        let limit = within("limit", query.limit, 20, 100)?;
+        let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
+        self.catch_up()?;
+        let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);
+        Ok(self.inner.store.search_nodes(&terms, roadmap_id, limit as usize)?)
+    }
+
+    /// The newest snapshot of a roadmap, without its content.
+    fn newest(&self, roadmap_id: &RoadmapId) -> Result<Option<ContextHead>> {
+        Ok(self.inner.store.context_history(roadmap_id.as_str(), 1)?.into_iter().next())
+    }
+
+    fn with_content(&self, head: ContextHead) -> Result<Context> {
+        let content = self.content(&head)?;
+        let warnings = flaws(content.nodes.iter(), &content.connections, &content.phases);
+        let snapshot = CapturedSnapshot { captured_at: head.created_at.clone(), content };
+        Ok(Context { head, snapshot, warnings })
+    }
+
+    fn content(&self, head: &ContextHead) -> Result<Snapshot> {
+        let damaged =
+            |what: &str| StoreError::Damaged(format!("the content of context {} {what}", head.context_id));
+        let data = self.inner.store.snapshot(head.context_id)?.ok_or_else(|| damaged("is gone"))?;
+        Ok(Snapshot::parse(&data).map_err(|_| damaged("cannot be read"))?)
+    }
+}
+
+fn roadmap_id_of(text: &str) -> Result<RoadmapId> {
+    RoadmapId::new(text).map_err(|error| Error::invalid("roadmap_id", error))
+}
+
+/// A number that was given, or the usual one.
+fn within(name: &str, given: Option<u64>, usual: u64, most: u64) -> Result<u64> {
+    match given {
+        None => Ok(usual),
+        Some(number) if (1..=most).contains(&number) => Ok(number),
+        Some(number) => Err(Error::invalid(name, format!("must be between 1 and {most}, found {number}"))),
+    }
+}

@@ -1,0 +1,225 @@
+//! Snapshots of roadmaps: writing them, reading them, and the documents of their nodes.
+
+use cairn_core::Sha;
+use cairn_core::id::RoadmapId;
+use cairn_core::roadmap::Node;
+use cairn_core::thought::Thought;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use super::fts5;
+use super::read::{THOUGHT, to_thought, typed, typed_or_none};
+use super::search::any_of;
+use crate::context::{ContextHead, NodeHit};
+use crate::search::{MATCH_END, MATCH_START, Terms};
+use crate::store::{ContextRow, RoadmapHead};
+
+/// The columns that [`to_head`] reads.
+const HEAD: &str = "SELECT c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.seq
+  FROM context c JOIN roadmap r ON r.no = c.roadmap_no JOIN snapshot s ON s.no = c.snapshot_no";
+
+fn to_head(row: &Row<'_>) -> rusqlite::Result<ContextHead> {
+    Ok(ContextHead {
+        context_id: row.get(0)?,
+        roadmap_id: typed(row.get(1)?, RoadmapId::new)?,
+        content_hash: Sha(row.get(2)?),
+        node_count: row.get(3)?,
+        created_at: typed(row.get(4)?, TryFrom::try_from)?,
+        metadata: typed_or_none(row.get(5)?, |text| serde_json::from_str(&text))?,
+        seq: row.get(6)?,
+    })
+}
+
+/// One snapshot's head.
+pub fn head(connection: &Connection, id: u64) -> rusqlite::Result<Option<ContextHead>> {
+    connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], to_head).optional()
+}
+
+/// The newest snapshots of a roadmap, newest first.
+pub fn history(connection: &Connection, roadmap: &str, limit: u64) -> rusqlite::Result<Vec<ContextHead>> {
+    connection
+        .prepare_cached(&format!(
+            "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1)
+             ORDER BY c.position DESC LIMIT ?2"
+        ))?
+        .query_map(params![roadmap, limit], to_head)?
+        .collect()
+}
+
+/// The newest snapshot of every roadmap, or of one.
+pub fn current(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<Vec<ContextHead>> {
+    connection
+        .prepare_cached(&format!(
+            "{HEAD} WHERE c.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name"
+        ))?
+        .query_map([roadmap], to_head)?
+        .collect()
+}
+
+/// The content of a snapshot.
+pub fn data(connection: &Connection, id: u64) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached(
+            "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = ?1",
+        )?
+        .query_row([id], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+/// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
+const DECISIONS: &str = "FROM roadmap r
+    JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
+    JOIN context c ON c.roadmap_no = r.no
+    CROSS JOIN thought t ON t.context_id = c.id
+  WHERE t.type = 'decision' AND (?1 IS NULL OR r.name = ?1)";
+
+/// How many decisions name a snapshot, and how many of those one with another content than the newest.
+pub fn count_decisions(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<(u64, u64)> {
+    connection
+        .prepare_cached(&format!(
+            "SELECT count(*), coalesce(sum(c.snapshot_no <> l.snapshot_no), 0) {DECISIONS}"
+        ))?
+        .query_row([roadmap], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// The newest `limit` of the latter.
+pub fn drifted(connection: &Connection, roadmap: Option<&str>, limit: u64) -> rusqlite::Result<Vec<Thought>> {
+    connection
+        .prepare_cached(&format!(
+            "{THOUGHT} WHERE t.seq IN (
+               SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
+             ORDER BY t.seq DESC"
+        ))?
+        .query_map(params![roadmap, limit], to_thought)?
+        .collect()
+}
+
+/// Nodes of the covered snapshots that match, best first.
+pub fn search_nodes(
+    connection: &Connection,
+    terms: &Terms,
+    roadmap: Option<&str>,
+    limit: usize,
+) -> rusqlite::Result<Vec<NodeHit>> {
+    // A match in what people call a node counts most.
+    connection
+        .prepare_cached(
+            "SELECT r.name, (
+                 SELECT max(c.id) FROM context c
+                 WHERE c.roadmap_no = d.roadmap_no AND c.snapshot_no = d.snapshot_no),
+               d.node, bm25(rag_search, 2.0, 4.0, 1.0, 0.5) AS best, snippet(rag_search, -1, ?3, ?4, '…', 24)
+             FROM rag_search JOIN rag_documents d ON d.no = rag_search.rowid JOIN roadmap r ON r.no = d.roadmap_no
+             WHERE rag_search MATCH ?1 AND (?2 IS NULL OR r.name = ?2) ORDER BY best, d.no LIMIT ?5",
+        )?
+        .query_map(
+            params![
+                any_of(terms),
+                roadmap,
+                MATCH_START.to_string(),
+                MATCH_END.to_string(),
+                limit as i64
+            ],
+            |row| {
+                Ok(NodeHit {
+                    roadmap_id: typed(row.get(0)?, RoadmapId::new)?,
+                    context_id: row.get(1)?,
+                    node: typed(row.get::<_, String>(2)?, |text| serde_json::from_str::<Node>(&text))?,
+                    rank: row.get(3)?,
+                    snippet: row.get(4)?,
+                })
+            },
+        )?
+        .collect()
+}
+
+/// A roadmap's head.
+pub fn roadmap(connection: &Connection, name: &str) -> rusqlite::Result<Option<RoadmapHead>> {
+    connection
+        .prepare_cached("SELECT no, length FROM roadmap WHERE name = ?1")?
+        .query_row([name], |row| Ok(RoadmapHead { no: row.get(0)?, length: row.get(1)? }))
+        .optional()
+}
+
+/// The number of the row that holds this content, and whether it still does; none if there is no such row.
+pub fn snapshot(connection: &Connection, hash: &Sha, data: &str) -> rusqlite::Result<Option<(i64, bool)>> {
+    connection
+        .prepare_cached("SELECT no, data IS ?2 FROM snapshot WHERE content_hash = ?1")?
+        .query_row(params![&hash.0[..], data], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+/// Adds a snapshot.
+pub fn insert(connection: &Connection, row: &ContextRow<'_>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            row.id,
+            row.seq,
+            row.roadmap_no,
+            row.position,
+            row.snapshot_no,
+            row.node_count,
+            row.created_at,
+            row.metadata,
+            row.salt.map(|salt| &salt[..]),
+        ])
+        .map(drop)
+}
+
+/// Makes the nodes of the snapshots in the range `(from, to]` of the log the documents of their roadmaps, and
+/// prunes those of older snapshots.
+pub fn index_nodes(transaction: &Transaction<'_>, from: u64, to: u64) -> rusqlite::Result<()> {
+    // Of several snapshots of one roadmap only the newest counts.
+    let newest: Vec<(i64, i64)> = transaction
+        .prepare_cached(
+            "SELECT roadmap_no, snapshot_no FROM context c WHERE seq > ?1 AND seq <= ?2
+               AND position = (SELECT max(position) FROM context WHERE roadmap_no = c.roadmap_no AND seq <= ?2)",
+        )?
+        .query_map([from, to], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (roadmap, snapshot) in newest {
+        let indexed: Option<i64> = transaction
+            .prepare_cached("SELECT snapshot_no FROM rag_documents WHERE roadmap_no = ?1 LIMIT 1")?
+            .query_row([roadmap], |row| row.get(0))
+            .optional()?;
+        if indexed != Some(snapshot) {
+            index_roadmap(transaction, roadmap, snapshot)?;
+            fts5::note_parts(transaction, &fts5::RAG_SEARCH)?;
+        }
+    }
+    Ok(())
+}
+
+fn index_roadmap(transaction: &Transaction<'_>, roadmap: i64, snapshot: i64) -> rusqlite::Result<()> {
+    let fts5::Index { table, source, rowid, columns, .. } = fts5::RAG_SEARCH;
+    let of_roadmap = format!("WHERE {rowid} IN (SELECT no FROM rag_documents WHERE roadmap_no = ?1)");
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO {table} ({table}, rowid, {columns})
+             SELECT 'delete', {rowid}, {columns} FROM {source} {of_roadmap}"
+        ))?
+        .execute([roadmap])?;
+    transaction.prepare_cached("DELETE FROM rag_documents WHERE roadmap_no = ?1")?.execute([roadmap])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO rag_documents (roadmap_no, snapshot_no, node)
+             SELECT ?1, ?2, j.value FROM snapshot s, json_each(s.data, '$.nodes') j WHERE s.no = ?2 ORDER BY j.key",
+        )?
+        .execute([roadmap, snapshot])?;
+    transaction
+        .prepare_cached(&format!(
+            "INSERT INTO {table} (rowid, {columns}) SELECT {rowid}, {columns} FROM {source} {of_roadmap}"
+        ))?
+        .execute([roadmap])
+        .map(drop)
+}
+
+/// Empties the documents of nodes and their index.
+pub fn clear_nodes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("INSERT INTO rag_search (rag_search) VALUES ('delete-all')", [])?;
+    transaction.execute("DELETE FROM rag_documents", [])?;
+    fts5::note_parts(transaction, &fts5::RAG_SEARCH)
+}
