@@ -30,6 +30,9 @@ pub(crate) struct Global {
     /// Work on this database instead of the one in the nearest `.cairn` folder, or the user's own
     #[arg(long, value_name = "PATH", global = true, env = "CAIRN_DB", hide_env_values = true)]
     db: Option<PathBuf>,
+    /// Read roadmaps from this folder instead of `roadmaps` beside the database
+    #[arg(long, value_name = "DIR", global = true, env = "CAIRN_ROADMAPS", hide_env_values = true)]
+    roadmaps: Option<PathBuf>,
     /// Print JSON: the data of the result, or an envelope with the error
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -67,6 +70,7 @@ pub(crate) struct App {
     pub(crate) ui: Ui,
     pub(crate) durability: Durability,
     db: Option<PathBuf>,
+    roadmaps: Option<PathBuf>,
 }
 
 impl App {
@@ -75,12 +79,13 @@ impl App {
             Safety::Full => Durability::Full,
             Safety::Normal => Durability::Normal,
         };
-        App { ui: Ui::new(global.json, global.color), durability, db: global.db.clone() }
+        let (db, roadmaps) = (global.db.clone(), global.roadmaps.clone());
+        App { ui: Ui::new(global.json, global.color), durability, db, roadmaps }
     }
 
     /// The database of this call.
     pub(crate) fn location(&self) -> Result<Location, CliError> {
-        database::locate(self.db.as_deref())
+        database::locate(self.db.as_deref(), self.roadmaps.as_deref())
     }
 
     /// Opens it for reading.
@@ -92,6 +97,11 @@ impl App {
     pub(crate) fn write(&self) -> Result<cairn::Cairn, CliError> {
         self.location()?.open_to_write(self.durability)
     }
+
+    /// The folder of roadmaps, for which there need not be a database yet.
+    pub(crate) fn roadmaps(&self) -> Result<cairn::Roadmaps, CliError> {
+        Ok(cairn::Roadmaps::new(self.location()?.roadmaps))
+    }
 }
 
 /// Reads the command line.
@@ -102,9 +112,10 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// The commands as one looks for them, not as the alphabet has them.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "demo", "mcp"]),
     ("Record and read", &["record", "list", "show", "tree", "trail", "search"]),
+    ("Plans", &["roadmap", "context", "drift"]),
     ("Prove and keep", &["verify", "backup", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];
@@ -119,17 +130,27 @@ const EXAMPLES: [(&str, &str); 4] = [
 /// The command line as it is shown to people: on the first page the commands in groups, and on each page
 /// what is to be said about a command at its top.
 pub(crate) fn command() -> clap::Command {
-    let mut command = Cli::command();
+    let command = Cli::command();
     let page = first_page(&command);
-    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
-    for name in names {
-        // clap spreads options out over many lines as soon as there is a long description.
-        command = command.mut_subcommand(name, whole_about);
-    }
-    whole_about(command).help_template(page)
+    whole_about(command.mut_subcommands(group_page)).help_template(page)
 }
 
+/// A command that others belong to lists them with their first lines only.
+fn group_page(command: clap::Command) -> clap::Command {
+    if !command.has_subcommands() {
+        return command;
+    }
+    let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let mut page = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
+    page.push_str(&group(&command, "Commands", &names));
+    let page = page + &options(&command);
+    command.help_template(page)
+}
+
+/// The whole description on the short help page too, of this command and of those below it: clap spreads options
+/// out over many lines as soon as there is a long one.
 fn whole_about(command: clap::Command) -> clap::Command {
+    let command = command.mut_subcommands(whole_about);
     match command.get_long_about().cloned() {
         Some(about) => command.about(about).long_about(None),
         None => command,
@@ -141,20 +162,31 @@ fn first_page(command: &clap::Command) -> String {
     let literal = command.get_styles().get_literal();
     let mut page = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
     for (title, names) in GROUPS {
-        page.push_str(&format!("{heading}{title}:{heading:#}\n"));
-        for name in names {
-            let about = command.find_subcommand(name).and_then(|found| found.get_about());
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            page.push_str(&format!("  {literal}{name:<11}{literal:#}  {about}\n"));
-        }
-        page.push('\n');
+        page.push_str(&group(command, title, names));
     }
     page.push_str(&format!("{heading}Examples:{heading:#}\n"));
     for (example, comment) in EXAMPLES {
         page.push_str(&format!("  {literal}{example:<45}{literal:#}  {comment}\n"));
     }
-    page.push_str(&format!("\n{heading}Options:{heading:#}\n{{options}}\n\n"));
-    page + "`cairn COMMAND --help` says more about a command."
+    page.push('\n');
+    page + &options(command) + "\n\n`cairn COMMAND --help` says more about a command."
+}
+
+fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
+    let heading = command.get_styles().get_header();
+    let literal = command.get_styles().get_literal();
+    let mut group = format!("{heading}{title}:{heading:#}\n");
+    for name in names {
+        let about = command.find_subcommand(name).and_then(|found| found.get_about());
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        group.push_str(&format!("  {literal}{name:<11}{literal:#}  {about}\n"));
+    }
+    group + "\n"
+}
+
+fn options(command: &clap::Command) -> String {
+    let heading = command.get_styles().get_header();
+    format!("{heading}Options:{heading:#}\n{{options}}")
 }
 
 #[cfg(test)]
@@ -173,8 +205,10 @@ mod tests {
 
     #[test]
     fn every_command_and_flag_has_a_help_line_without_a_full_stop() {
-        let command = Cli::command();
-        for sub in command.get_subcommands().chain([&command]) {
+        let root = Cli::command();
+        let mut commands = vec![&root];
+        while let Some(sub) = commands.pop() {
+            commands.extend(sub.get_subcommands());
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
             assert!(!about.is_empty() && !about.ends_with('.'), "{}: `{about}`", sub.get_name());
             for arg in sub.get_arguments() {

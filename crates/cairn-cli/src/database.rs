@@ -10,12 +10,15 @@ use crate::error::CliError;
 pub(crate) const FOLDER: &str = ".cairn";
 /// The database in it.
 pub(crate) const FILE: &str = "cairn.db";
+/// The folder of roadmaps, beside the database.
+pub(crate) const ROADMAPS: &str = "roadmaps";
 
-/// A place for a database, and why it is this one.
+/// A place for a database, why it is this one, and where its roadmaps are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
     pub(crate) path: PathBuf,
     pub(crate) source: Source,
+    pub(crate) roadmaps: PathBuf,
 }
 
 /// Why a command works on this database.
@@ -29,8 +32,18 @@ pub(crate) enum Source {
     User,
 }
 
-/// Finds the database: the one that is named, else the project's, else the user's.
-pub(crate) fn locate(named: Option<&Path>) -> Result<Location, CliError> {
+/// Finds the database: the one that is named, else the project's, else the user's. Roadmaps are beside it unless
+/// their folder is named as well.
+pub(crate) fn locate(named: Option<&Path>, roadmaps: Option<&Path>) -> Result<Location, CliError> {
+    let (path, source) = find(named)?;
+    let roadmaps = match roadmaps.filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => folder.to_path_buf(),
+        None => path.parent().unwrap_or(Path::new("")).join(ROADMAPS),
+    };
+    Ok(Location { path, source, roadmaps })
+}
+
+fn find(named: Option<&Path>) -> Result<(PathBuf, Source), CliError> {
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
         let text = path.to_string_lossy();
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
@@ -41,14 +54,14 @@ pub(crate) fn locate(named: Option<&Path>) -> Result<Location, CliError> {
             return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
                 .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));
         }
-        return Ok(Location { path: path.to_path_buf(), source: Source::Named });
+        return Ok((path.to_path_buf(), Source::Named));
     }
     let here =
         std::env::current_dir().map_err(|error| CliError::io("cannot tell which folder this is", &error))?;
     if let Some(folder) = here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir()) {
-        return Ok(Location { path: folder.join(FILE), source: Source::Project });
+        return Ok((folder.join(FILE), Source::Project));
     }
-    Ok(Location { path: user_folder()?.join(FILE), source: Source::User })
+    Ok((user_folder()?.join(FILE), Source::User))
 }
 
 /// `$XDG_DATA_HOME/cairn`, or `~/.local/share/cairn`.
@@ -73,7 +86,8 @@ impl Location {
             }
             _ => {}
         }
-        Ok(Options::new().create(false).open(&self.path).map_err(|error| self.kindly(error))?)
+        let options = Options::new().create(false).roadmaps(&self.roadmaps);
+        Ok(options.open(&self.path).map_err(|error| self.kindly(error))?)
     }
 
     /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist.
@@ -83,7 +97,8 @@ impl Location {
         {
             private_folder(folder)?;
         }
-        Ok(Options::new().durability(durability).open(&self.path)?)
+        let options = Options::new().durability(durability).roadmaps(&self.roadmaps);
+        Ok(options.open(&self.path)?)
     }
 
     /// A missing folder is no news to someone who only wants to read: there is no database.

@@ -154,8 +154,17 @@ impl From<Error> for CliError {
                 let sentences: Vec<String> = issues.iter().map(sentence).collect();
                 CliError { message: sentences.join("; "), issues: issues.clone(), ..failure }
             }
+            Error::NotFound { what: "roadmap", .. } => {
+                failure.hint("`cairn roadmap list` shows what there is")
+            }
+            Error::NotFound { what: "context", .. } => {
+                failure.hint("`cairn context history ROADMAP` shows what there is")
+            }
             Error::NotFound { .. } => failure.hint("`cairn list` shows what there is; ids may be shortened"),
             Error::Conflict(_) => failure,
+            Error::TooLarge { field: "roadmap", .. } => {
+                failure.hint("split the plan into several roadmaps, and leave out what is no part of it")
+            }
             Error::TooLarge { .. } => {
                 failure.hint("record a summary, and name where the whole of it is kept with `--meta`")
             }
@@ -196,6 +205,10 @@ impl From<OpenError> for CliError {
                 "this is Cairn {}; install a newer one, or name another database with `--db`",
                 env!("CARGO_PKG_VERSION")
             ),
+            OpenError::Older { .. } => {
+                "copy it to a folder that can be written: it is brought up to date when it is opened there"
+                    .to_string()
+            }
             OpenError::ReadOnly { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
@@ -226,6 +239,8 @@ fn flag(path: &str) -> String {
         "parent_id" => "--parent",
         "action_id" => "--action",
         "context_id" => "--context",
+        "context_id1" | "context_id2" => "context",
+        "roadmap_id" => "roadmap",
         "brief_id" => "--brief",
         "metadata" => "--metadata",
         "idempotency_key" => "--key",

@@ -3,8 +3,10 @@
 mod args;
 mod cmd;
 mod data;
+mod data_plans;
 mod database;
 mod error;
+mod graph;
 mod mcp;
 #[cfg(test)]
 mod reference;

@@ -22,13 +22,15 @@ fn reference() -> String {
     let global: Vec<&Arg> = root.get_arguments().filter(|arg| arg.is_global_set()).collect();
     arguments(&mut page, &global);
     for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
-        section(&mut page, command);
+        section(&mut page, command, "cairn", 2);
     }
     page
 }
 
-fn section(page: &mut String, command: &Command) {
-    let _ = write!(page, "\n## `cairn {}`\n\n", command.get_name());
+/// A command, and below it those that belong to it.
+fn section(page: &mut String, command: &Command, above: &str, depth: usize) {
+    let name = format!("{above} {}", command.get_name());
+    let _ = write!(page, "\n{} `{name}`\n\n", "#".repeat(depth));
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let (first, rest) = about.split_once('\n').unwrap_or((&about, ""));
     let _ = writeln!(page, "{}.", first.trim());
@@ -41,6 +43,9 @@ fn section(page: &mut String, command: &Command) {
     if !own.is_empty() {
         page.push('\n');
         arguments(page, &own);
+    }
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        section(page, below, &name, depth + 1);
     }
 }
 

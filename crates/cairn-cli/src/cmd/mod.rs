@@ -1,13 +1,19 @@
 //! The commands, one file each: what it takes, what it does, how its result is shown.
 
 mod backup;
+mod changes;
 mod completions;
+mod context;
 mod demo;
 mod doctor;
+mod drift;
 mod init;
 mod list;
 mod mcp;
+mod metadata;
+mod plan_page;
 mod record;
+mod roadmap;
 mod search;
 mod show;
 mod trail;
@@ -33,6 +39,9 @@ pub(crate) enum Command {
     Tree(tree::Args),
     Trail(trail::Args),
     Search(search::Args),
+    Roadmap(roadmap::Args),
+    Context(context::Args),
+    Drift(drift::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Doctor(doctor::Args),
@@ -59,6 +68,9 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Tree(args) => tree::run(&args, app),
         Command::Trail(args) => trail::run(&args, app),
         Command::Search(args) => search::run(args, app),
+        Command::Roadmap(args) => roadmap::run(args, app),
+        Command::Context(args) => context::run(args, app),
+        Command::Drift(args) => drift::run(&args, app),
         Command::Verify(args) => verify::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal, Read};
 
 use cairn::{Cairn, Limits, NewThought, ThoughtType};
-use serde_json::{Map, Value};
 
+use super::metadata::Metadata;
 use super::{Outcome, kind_parser};
 use crate::args::App;
 use crate::error::CliError;
@@ -43,26 +43,15 @@ pub(crate) struct Args {
     /// Name the brief it was based on
     #[arg(long, value_name = "ID")]
     brief: Option<String>,
-    /// Keep a text with it; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    meta: Vec<(String, String)>,
-    /// Keep a JSON object with it
-    #[arg(long, value_name = "JSON")]
-    metadata: Option<String>,
+    #[command(flatten)]
+    metadata: Metadata,
     /// Record only once: the same key with the same arguments returns the first record
     #[arg(long)]
     key: Option<String>,
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_string(), value.to_string())),
-        _ => Err("must look like KEY=VALUE".to_string()),
-    }
-}
-
 pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
-    let metadata = metadata(args.metadata.as_deref(), &args.meta)?;
+    let metadata = args.metadata.read()?;
     let content = content(args.content)?;
     let cairn = app.write()?;
     let mut thought = NewThought { metadata, ..NewThought::new(args.kind, content) };
@@ -102,27 +91,6 @@ pub(super) fn find(cairn: &Cairn, prefix: &str) -> Result<cairn::Thought, CliErr
         Some(thought) => Ok(thought),
         None => Err(CliError::not_found(format!("no thought `{id}`"))),
     }
-}
-
-fn metadata(json: Option<&str>, pairs: &[(String, String)]) -> Result<Option<Map<String, Value>>, CliError> {
-    let mut metadata = match json.map(|json| cairn::core::canonical::parse(json.as_bytes())) {
-        None => Map::new(),
-        Some(Ok(Value::Object(map))) => map,
-        Some(Ok(_)) => {
-            return Err(CliError::usage(
-                "--metadata must be a JSON object, such as '{\"branch\": \"main\"}'",
-            ));
-        }
-        Some(Err(error)) => {
-            return Err(CliError::usage(format!("--metadata is not what it should be: {error}")));
-        }
-    };
-    for (key, value) in pairs {
-        if metadata.insert(key.clone(), Value::String(value.clone())).is_some() {
-            return Err(CliError::usage(format!("metadata key `{key}` is given twice")));
-        }
-    }
-    Ok((json.is_some() || !metadata.is_empty()).then_some(metadata))
 }
 
 /// The text of the thought. Nothing on stdin is taken for a mistake unless stdin was asked for.

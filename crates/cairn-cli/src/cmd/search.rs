@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     Ok(Outcome::Fine)
 }
 
-fn plain(snippet: &str) -> String {
+pub(super) fn plain(snippet: &str) -> String {
     snippet.replace([MATCH_START, MATCH_END], "")
 }
 
@@ -84,7 +84,7 @@ fn block(hit: &SearchHit, ids: &ShortIds<'_>, ui: &Ui) -> String {
 }
 
 /// Wraps the passage as it will look, and only then puts the marks in: they take no room.
-fn passage(snippet: &str, width: usize, palette: Palette) -> Vec<String> {
+pub(super) fn passage(snippet: &str, width: usize, palette: Palette) -> Vec<String> {
     // Letter by letter, whether it is part of a match; spaces are where lines may break, so they are not counted.
     let (mut letters, mut inside) = (Vec::new(), false);
     for c in snippet.chars() {

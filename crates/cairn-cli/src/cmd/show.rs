@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cairn::Thought;
+use cairn::{Cairn, Thought};
 
 use super::{Outcome, record::find};
 use crate::args::App;
@@ -17,16 +17,32 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
-    let thought = find(&app.read()?, &args.id)?;
+    let cairn = app.read()?;
+    let thought = find(&cairn, &args.id)?;
     if app.ui.json {
         app.ui.print_json(&thought)?;
     } else {
-        app.ui.print(&page(&thought, &app.ui))?;
+        app.ui.print(&page(&thought, plan(&cairn, &thought), &app.ui))?;
     }
     Ok(Outcome::Fine)
 }
 
-fn page(thought: &Thought, ui: &Ui) -> String {
+/// The snapshot that a thought was based on, and whether there is a newer one. What cannot be read is left out:
+/// the thought itself is there.
+fn plan(cairn: &Cairn, thought: &Thought) -> Option<String> {
+    let id = thought.context_id?;
+    let Ok(Some(context)) = cairn.context_head(id) else { return Some(id.to_string()) };
+    let roadmap = &context.roadmap_id;
+    let mut plan = format!("{id} (roadmap {roadmap}, captured {})", context.created_at);
+    let newest =
+        cairn.context_history(roadmap.as_str(), Some(1)).ok().and_then(|history| history.into_iter().next());
+    if let Some(newest) = newest.filter(|newest| newest.content_hash != context.content_hash) {
+        plan.push_str(&format!(", superseded by context {}", newest.context_id));
+    }
+    Some(plan)
+}
+
+fn page(thought: &Thought, plan: Option<String>, ui: &Ui) -> String {
     let palette = ui.palette;
     let mut page = format!(
         "{} {}\n",
@@ -43,7 +59,7 @@ fn page(thought: &Thought, ui: &Ui) -> String {
     let links = [
         ("parent", thought.parent_id.as_ref().map(ToString::to_string)),
         ("action", thought.action_id.as_ref().map(ToString::to_string)),
-        ("context", thought.context_id.map(|id| id.to_string())),
+        ("context", plan),
         ("brief", thought.brief_id.as_ref().map(ToString::to_string)),
     ];
     for (name, value) in links {

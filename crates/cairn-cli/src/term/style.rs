@@ -51,6 +51,16 @@ impl Palette {
         self.paint(AnsiColor::Red.on_default().bold(), text)
     }
 
+    /// What came, in a comparison.
+    pub(crate) fn added(self, text: &str) -> String {
+        self.paint(AnsiColor::Green.on_default(), text)
+    }
+
+    /// What went, in a comparison.
+    pub(crate) fn removed(self, text: &str) -> String {
+        self.paint(AnsiColor::Red.on_default(), text)
+    }
+
     pub(crate) fn warning(self, text: &str) -> String {
         self.paint(AnsiColor::Yellow.on_default(), text)
     }

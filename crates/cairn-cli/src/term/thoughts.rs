@@ -42,6 +42,11 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// ` [context 3]`: the snapshot that a thought was based on.
+pub(super) fn context_mark(thought: &Summary) -> String {
+    thought.context_id.map(|id| format!(" [context {id}]")).unwrap_or_default()
+}
+
 /// A path from a root to a thought, each step with its text below it.
 pub(crate) fn trail_block(path: &[Summary], width: usize, palette: Palette) -> String {
     let ids = ShortIds::new(path.iter().map(|step| step.id.as_str()));
@@ -54,6 +59,7 @@ pub(crate) fn trail_block(path: &[Summary], width: usize, palette: Palette) -> S
         if let Some(action) = &step.action_id {
             text.push_str(&palette.action(&format!("  → {}", visible(action.as_str()))));
         }
+        text.push_str(&palette.faint(&context_mark(step)));
         text.push('\n');
         for line in wrap(&visible(&step.content), width.saturating_sub(2)) {
             text.push_str(format!("  {line}").trim_end());

@@ -7,6 +7,7 @@
 use cairn::Summary;
 use cairn::core::tree::parents;
 
+use super::thoughts::context_mark;
 use super::{Palette, ShortIds, columns, cut, first_line, pad, visible, wrap};
 
 /// Columns that each fork indents by.
@@ -98,10 +99,12 @@ impl Brush<'_> {
         let room = self.width.saturating_sub(used).max(ROOM_FOR_TEXT);
         // The action is why one reads the line: it stays, and the text makes room for it.
         let action = cut(&action, room / 2);
-        let line = cut(&first_line(&thought.content), room - columns(&action));
+        let context = cut(&context_mark(thought), (room - columns(&action)) / 2);
+        let line = cut(&first_line(&thought.content), room - columns(&action) - columns(&context));
+        let links = self.palette.action(&action) + &self.palette.faint(&context);
         let row = match self.full {
-            true => format!("{head}{kind} {id} {}", self.palette.action(&action)),
-            false => format!("{head}{kind} {id}  {line}{}", self.palette.action(&action)),
+            true => format!("{head}{kind} {id} {links}"),
+            false => format!("{head}{kind} {id}  {line}{links}"),
         };
         text.push_str(row.trim_end());
         text.push('\n');
@@ -187,6 +190,10 @@ mod tests {
         tree[0].action_id = Some(ActionId::new("commit-4f2a").unwrap());
         let text = drawn(&tree, 60);
         assert!(text.ends_with("… → commit-4f2a\n"), "{text}");
+        assert!(columns(text.trim_end()) <= 60);
+        tree[0].context_id = Some(3);
+        let text = drawn(&tree, 60);
+        assert!(text.ends_with("… → commit-4f2a [context 3]\n"), "{text}");
         assert!(columns(text.trim_end()) <= 60);
     }
 }

@@ -5,6 +5,8 @@ mod demo;
 mod harness;
 mod hostile;
 mod init;
+mod plan_changes;
+mod plans;
 mod read;
 mod record;
 mod usage;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "init",
     "demo",
     "mcp",
@@ -12,6 +12,9 @@ const COMMANDS: [&str; 13] = [
     "tree",
     "trail",
     "search",
+    "roadmap",
+    "context",
+    "drift",
     "verify",
     "backup",
     "doctor",
@@ -92,12 +95,20 @@ fn the_tutorial_can_be_followed() {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     assert!(out.contains("└─ reflection"), "{out}");
-    assert!(out.contains("6 thoughts recomputed, nothing was changed"), "{out}");
+    assert!(out.contains("1 of 1 decision rest"), "{out}");
+    assert!(out.contains("7 thoughts and 2 snapshots recomputed, nothing was changed"), "{out}");
 }
 
 #[test]
 fn every_link_in_the_documents_leads_somewhere() {
-    for page in ["README.md", "CONTRIBUTING.md", "docs/tutorial.md", "docs/concepts.md", "docs/format.md"] {
+    for page in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/tutorial.md",
+        "docs/concepts.md",
+        "docs/format.md",
+        "docs/roadmaps.md",
+    ] {
         let text = read(page);
         let folder = std::path::Path::new(page).parent().unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -63,7 +63,8 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
     let mut notes = Vec::new();
     let behind = head.size.saturating_sub(1).saturating_sub(u64::try_from(derived_through).unwrap_or(0));
     if behind > 0 {
-        notes.push(format!("the search index does not cover the newest {behind} entries yet"));
+        let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
+        notes.push(format!("the search indexes do not cover the newest {newest} yet"));
     }
     notes.push(
         "no head is kept outside this database: a log cut short, or rewritten as a whole, would look intact"

@@ -75,6 +75,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     }
     if let Some(status) = &status {
         contents(status, &mut checks);
+        checks.push(plans(status, &location));
     }
     surroundings::look(&location, &mut checks);
     let worst_is_problem = checks.iter().any(|check| check.state == State::Problem);
@@ -131,6 +132,27 @@ fn contents(status: &Status, checks: &mut Vec<Check>) {
             Check::warn("search", message, "`cairn doctor --rebuild` makes it anew")
         }
     });
+}
+
+/// Snapshots, and the folder that they are taken from.
+fn plans(status: &Status, location: &Location) -> Check {
+    let taken = format!("{} of {}", count(status.contexts, "snapshot"), count(status.roadmaps, "roadmap"));
+    let found = match cairn::Roadmaps::new(&location.roadmaps).list() {
+        Ok(found) => found,
+        Err(error) => {
+            let message = format!("{taken}; {} cannot be read: {error}", location.roadmaps.display());
+            return Check::warn("plans", message, "check who owns the folder of roadmaps");
+        }
+    };
+    let message =
+        format!("{taken}; {} in {}", count(found.len() as u64, "file"), location.roadmaps.display());
+    match found.iter().find(|roadmap| roadmap.error.is_some()) {
+        None => Check::ok("plans", message),
+        Some(roadmap) => {
+            let advice = format!("`cairn roadmap validate` says what is wrong with `{}`", roadmap.id);
+            Check::warn("plans", format!("{message}, not all of which can be read"), advice)
+        }
+    }
 }
 
 fn page(checks: &[Check], width: usize, palette: Palette) -> String {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::Outcome;
 use crate::args::App;
-use crate::database::{FILE, FOLDER, Location, Source, private_folder};
+use crate::database::{FILE, FOLDER, Location, ROADMAPS, Source, private_folder};
 use crate::error::CliError;
 use mcp_json::{Change, Server};
 
@@ -73,19 +73,24 @@ struct Database {
     is_new: bool,
 }
 
-/// Makes the folder with its database, kept out of version control: it may hold what people said.
+/// The database stays out of version control, since it may hold what people said; plans belong there.
+const IGNORED: &str = "*\n!roadmaps/\n!roadmaps/**\n";
+
+/// Makes the folder with its database.
 fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
     let folder = dir.join(FOLDER);
     private_folder(&folder)?;
     let ignore = folder.join(".gitignore");
     // An empty one is what an earlier run left on a full disk.
     if std::fs::metadata(&ignore).map_or(0, |file| file.len()) == 0 {
-        std::fs::write(&ignore, "*\n")
+        std::fs::write(&ignore, IGNORED)
             .map_err(|error| CliError::io(format!("cannot write `{}`", ignore.display()), &error))?;
     }
     let path = folder.join(FILE);
     let is_new = !path.exists();
-    Location { path: path.clone(), source: Source::Project }.open_to_write(app.durability)?.close();
+    Location { path: path.clone(), source: Source::Project, roadmaps: folder.join(ROADMAPS) }
+        .open_to_write(app.durability)?
+        .close();
     Ok(Database { path, is_new })
 }
 

@@ -12,7 +12,7 @@ fn config(place: &Place) -> Value {
 fn a_folder_gets_a_private_database_and_a_server() {
     let place = Place::new();
     assert_eq!(place.run(&["init"]).fine(), "Made .cairn/cairn.db\nMade .mcp.json with the server `cairn`\n");
-    assert_eq!(place.read(".cairn/.gitignore"), "*\n");
+    assert_eq!(place.read(".cairn/.gitignore"), "*\n!roadmaps/\n!roadmaps/**\n");
     let expected = json!({"mcpServers": {"cairn": {
         "command": env!("CARGO_BIN_EXE_cairn"),
         "args": ["mcp", "--tools", "trail,snapshot"],
