@@ -64,7 +64,11 @@ impl From<Error> for Failure {
             Error::Invalid(issues) => Failure::invalid(issues),
             Error::TooLarge { field, actual, limit } => Failure::too_large(field, actual, limit),
             Error::NotFound { what, id } => {
-                let find = "find ids with thought_search or thought_record_list";
+                let find = match what {
+                    "context" => "find ids with context_history",
+                    "roadmap" => "find ids with roadmap_list",
+                    _ => "find ids with thought_search or thought_record_list",
+                };
                 Failure::new(code, format!("no {what} `{}`; {find}", preview(&id, 80).escape_debug()))
             }
             other => Failure::new(code, other.to_string()),
@@ -202,8 +206,14 @@ mod tests {
 
     #[test]
     fn what_is_not_found_is_named_and_the_way_to_it_told() {
-        let found = envelope(Error::NotFound { what: "thought", id: "x\n1".into() });
-        let expected = "no thought `x\\n1`; find ids with thought_search or thought_record_list";
-        assert_eq!(found["error"], json!({ "code": "NOT_FOUND", "message": expected, "details": {} }));
+        for (what, way) in [
+            ("thought", "thought_search or thought_record_list"),
+            ("context", "context_history"),
+            ("roadmap", "roadmap_list"),
+        ] {
+            let found = envelope(Error::NotFound { what, id: "x\n1".into() });
+            let expected = format!("no {what} `x\\n1`; find ids with {way}");
+            assert_eq!(found["error"], json!({ "code": "NOT_FOUND", "message": expected, "details": {} }));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod envelope;
+mod instructions;
 mod lines;
 mod message;
 mod outbox;
@@ -26,11 +27,11 @@ pub fn run(cairn: Cairn, tools: ToolSets) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Two more for standard input and output, where these need threads.
-        .max_blocking_threads(server::READERS + 2)
+        .max_blocking_threads(server::READERS + server::WRITERS + 2)
         .build()
         .context("cannot start the server's runtime")?;
     let quit = runtime.block_on(async {
-        let server = server::Server::new(cairn.clone(), tools.tools());
+        let server = server::Server::new(cairn.clone(), &tools.tools());
         let transport = transport::LineTransport::new(stdio::input(), stdio::output());
         // Without the SDK's own opening: it ends the server if the first message is not the one it expects.
         rmcp::service::serve_directly(server, transport, None).waiting().await
@@ -44,47 +45,123 @@ pub fn run(cairn: Cairn, tools: ToolSets) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
-    use super::tools::{Call, TOOLS, Tool};
+    use serde_json::{Value, json};
+    use tokio::io::{
+        AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+    };
+
+    use super::tools::{Call, Effect, TRAIL, Tool};
     use super::*;
 
     static BROKEN: Tool =
-        Tool { name: "broken", call: Call::Read(|_, _| panic!("broken\nto pieces")), ..*TOOLS[5] };
+        Tool { name: "broken", call: Call::Read(|_, _| panic!("broken\nto pieces")), ..*TRAIL[5] };
     static BROKEN_RECORD: Tool =
-        Tool { name: "broken_record", call: Call::Record(|_, _| panic!("broken"), "text"), ..*TOOLS[0] };
+        Tool { name: "broken_record", call: Call::Record(|_, _| panic!("broken"), "text"), ..*TRAIL[0] };
+    static BROKEN_WRITE: Tool =
+        Tool { name: "broken_write", call: Call::Write(|_, _| panic!("broken"), Effect::Add), ..*TRAIL[5] };
+
+    /// The other end of a server with these tools.
+    struct Client {
+        folder: tempfile::TempDir,
+        requests: WriteHalf<DuplexStream>,
+        answers: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        running: rmcp::service::RunningService<rmcp::RoleServer, server::Server>,
+    }
+
+    impl Client {
+        fn start(tools: &[&'static Tool]) -> Client {
+            let folder = tempfile::tempdir().unwrap();
+            let cairn = Cairn::open(folder.path().join("cairn.db")).unwrap();
+            let server = server::Server::new(cairn, tools);
+            let (ours, theirs) = tokio::io::duplex(1 << 16);
+            let (input, output) = tokio::io::split(theirs);
+            let transport = transport::LineTransport::new(Box::new(input), Box::new(output));
+            let running = rmcp::service::serve_directly(server, transport, None);
+            let (answers, requests) = tokio::io::split(ours);
+            Client { folder, requests, answers: BufReader::new(answers).lines(), running }
+        }
+
+        async fn send(&mut self, id: u64, tool: &str, arguments: &Value) {
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+            let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+            self.requests.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+        }
+
+        async fn receive(&mut self) -> Value {
+            serde_json::from_str(&self.answers.next_line().await.unwrap().unwrap()).unwrap()
+        }
+
+        async fn end(mut self) {
+            self.requests.shutdown().await.unwrap();
+            assert_eq!(self.answers.into_inner().read(&mut [0]).await.unwrap(), 0);
+            self.running.waiting().await.unwrap();
+            drop(self.folder);
+        }
+    }
 
     #[tokio::test]
     async fn a_tool_that_panics_is_answered_and_the_server_lives_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let cairn = Cairn::open(folder.path().join("cairn.db")).unwrap();
-        let server = server::Server::new(cairn, &[&BROKEN, &BROKEN_RECORD, TOOLS[1]]);
-        let (ours, theirs) = tokio::io::duplex(1 << 16);
-        let (input, output) = tokio::io::split(theirs);
-        let transport = transport::LineTransport::new(Box::new(input), Box::new(output));
-        let running = rmcp::service::serve_directly(server, transport, None);
-
-        let (answers, mut requests) = tokio::io::split(ours);
-        let mut answers = BufReader::new(answers).lines();
+        let mut client = Client::start(&[&BROKEN, &BROKEN_RECORD, &BROKEN_WRITE, TRAIL[1]]);
         let arguments = json!({ "plan_description": "go on", "session_id": "s", "agent_id": "a" });
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
         for (tool, code) in [
             ("broken", json!("HANDLER_ERROR")),
             ("broken_record", json!("HANDLER_ERROR")),
+            ("broken_write", json!("HANDLER_ERROR")),
             ("thought_plan", Value::Null),
         ] {
-            let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
-            let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-            requests.write_all(format!("{request}\n").as_bytes()).await.unwrap();
-            let answer: Value = serde_json::from_str(&answers.next_line().await.unwrap().unwrap()).unwrap();
+            client.send(1, tool, &arguments).await;
+            let answer = client.receive().await;
             assert_eq!(answer["result"]["structuredContent"]["error"]["code"], code, "{answer}");
         }
-        requests.shutdown().await.unwrap();
-        assert_eq!(answers.into_inner().read(&mut [0]).await.unwrap(), 0);
-        running.waiting().await.unwrap();
+        client.end().await;
+    }
+
+    type Work = fn(&Cairn, args::Given) -> Result<envelope::Data, envelope::Failure>;
+
+    static OPEN: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+
+    fn opens(gate: usize) -> Result<envelope::Data, envelope::Failure> {
+        OPEN[gate].store(true, Ordering::SeqCst);
+        envelope::Data::of(&json!({}))
+    }
+
+    fn waits(gate: usize) -> Result<envelope::Data, envelope::Failure> {
+        let open = || OPEN[gate].load(Ordering::SeqCst);
+        (0..10_000).take_while(|_| !open()).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+        assert!(open(), "nobody came to open the gate");
+        envelope::Data::of(&json!({}))
+    }
+
+    const fn reads(name: &'static str, work: Work) -> Tool {
+        Tool { name, call: Call::Read(work), title: "", description: "", args: &[], data: &[] }
+    }
+
+    const fn writes(name: &'static str, work: Work) -> Tool {
+        Tool { call: Call::Write(work, Effect::Add), ..reads(name, work) }
+    }
+
+    #[tokio::test]
+    async fn calls_that_read_and_calls_that_write_do_not_wait_for_each_other() {
+        static READS: [Tool; 2] = [reads("slow_read", |_, _| waits(0)), reads("read", |_, _| opens(1))];
+        static WRITES: [Tool; 2] = [writes("slow_write", |_, _| waits(1)), writes("write", |_, _| opens(0))];
+        for (slow, quick) in [("slow_read", "write"), ("slow_write", "read")] {
+            let mut client = Client::start(&[&READS[0], &READS[1], &WRITES[0], &WRITES[1]]);
+            for id in 0..20 {
+                client.send(id, slow, &json!({})).await;
+            }
+            client.send(20, quick, &json!({})).await;
+            for _ in 0..=20 {
+                let answer = client.receive().await;
+                assert_eq!(answer["result"]["structuredContent"]["ok"], true, "{answer}");
+            }
+            client.end().await;
+        }
     }
 }

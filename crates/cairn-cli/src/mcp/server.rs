@@ -15,28 +15,10 @@ use tokio::sync::Semaphore;
 
 use super::args::{Given, nearest};
 use super::envelope::{self, Data, Failure};
+use super::instructions::instructions;
 use super::panics;
 use super::recorder::Recorder;
 use super::tools::{Call, Tool, renamed};
-
-/// What a model is told about when to use the tools. Some clients cut it at 2,048 characters.
-const INSTRUCTIONS: &str = "\
-Cairn keeps the trail of why you do what you do. Records are write-once and hash-linked; nobody, you included, can \
-change them later.
-
-Record as you work, not afterwards:
-- thought_plan before you start something;
-- thought_analysis when you have found facts or weighed options;
-- thought_decision when you choose, with the reason and the alternatives you dropped;
-- thought_reflection when you know the outcome, or to correct an earlier thought.
-
-Use one session_id for the whole run. Give parent_id: the id of the thought this one follows from. Give action_id: \
-the tool call, commit or deployment it leads to, so that thought_reasoning_trail can later say why it was done. Give \
-idempotency_key when you may retry.
-
-Before deciding, use thought_search: the question may be settled already, or have been tried.
-
-Every answer is {ok, data} or {ok, error}; error.details.issues names each problem and the argument it is in.";
 
 /// Methods that exist; one that arrives as an unknown request had parameters nobody could read.
 const METHODS: [&str; 5] = ["initialize", "server/discover", "tools/list", "ping", "completion/complete"];
@@ -46,12 +28,17 @@ pub struct Server {
     cairn: Cairn,
     by_name: HashMap<&'static str, &'static Tool>,
     listed: Vec<Listed>,
+    instructions: String,
     readers: Semaphore,
+    writers: Semaphore,
     recorder: Recorder,
 }
 
 /// So many calls read at once. More would not be faster: the library keeps as many connections open.
 pub const READERS: usize = 4;
+/// So many calls write something other than a thought at once: one reads its file while the other waits for the
+/// disk. They have a count of their own, so that neither long readings hold them up nor they the readings.
+pub const WRITERS: usize = 2;
 
 impl Server {
     /// Offers `tools`. Must be called inside a runtime.
@@ -60,7 +47,9 @@ impl Server {
             cairn,
             by_name: tools.iter().map(|tool| (tool.name, *tool)).collect(),
             listed: tools.iter().map(|tool| tool.listed()).collect(),
+            instructions: instructions(tools),
             readers: Semaphore::new(READERS),
+            writers: Semaphore::new(WRITERS),
             recorder: Recorder::new(),
         }
     }
@@ -91,14 +80,23 @@ impl Server {
                 let thought = recorded.map_err(|error| renamed(error, text))?;
                 Ok(envelope::answer(Data::of(&thought)))
             }
-            Call::Read(read) => {
-                let _turn = self.readers.acquire().await;
-                let cairn = self.cairn.clone();
-                // Reading may take long, and its answer be large: neither must hold up the calls beside it.
-                let work = move || envelope::answer(read(&cairn, Given::read(tool.args, arguments)));
-                tokio::task::spawn_blocking(work).await.map_err(|_| panics::internal(tool.name))
-            }
+            Call::Read(read) => self.call_blocking(tool, read, &self.readers, arguments).await,
+            Call::Write(write, _) => self.call_blocking(tool, write, &self.writers, arguments).await,
         }
+    }
+
+    async fn call_blocking(
+        &self,
+        tool: &'static Tool,
+        work: fn(&Cairn, Given) -> Result<Data, Failure>,
+        turns: &Semaphore,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, Failure> {
+        let _turn = turns.acquire().await;
+        let cairn = self.cairn.clone();
+        // It may take long, and its answer be large: neither must hold up the calls beside it.
+        let work = move || envelope::answer(work(&cairn, Given::read(tool.args, arguments)));
+        tokio::task::spawn_blocking(work).await.map_err(|_| panics::internal(tool.name))
     }
 }
 
@@ -123,7 +121,7 @@ impl ServerHandler for Server {
         let program = Implementation::new("cairn", env!("CARGO_PKG_VERSION")).with_title("Cairn");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(program)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.instructions.as_str())
     }
 
     async fn initialize(
@@ -174,16 +172,5 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(format!("params: not as {method} expects them"), None));
         }
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method `{method}`"), None))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_instructions_have_fewer_than_200_words() {
-        assert!(INSTRUCTIONS.split_whitespace().count() < 200);
-        assert!(INSTRUCTIONS.chars().count() < 2048);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::tools::{TOOLS, Tool};
+use super::tools::{SNAPSHOT, TRAIL, Tool};
 
 /// The sets there are, and `all`.
 const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
@@ -11,18 +11,20 @@ const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSets {
     trail: bool,
+    snapshot: bool,
 }
 
 impl Default for ToolSets {
     fn default() -> ToolSets {
-        ToolSets { trail: true }
+        ToolSets { trail: true, snapshot: true }
     }
 }
 
 impl ToolSets {
-    /// The tools to offer. Every tool there is today belongs to `trail`.
-    pub fn tools(&self) -> &'static [&'static Tool] {
-        if self.trail { &TOOLS } else { &[] }
+    /// The tools to offer. There are none of `memory` and `proof` yet.
+    pub fn tools(&self) -> Vec<&'static Tool> {
+        let sets = [(self.trail, &TRAIL[..]), (self.snapshot, &SNAPSHOT[..])];
+        sets.into_iter().filter(|(chosen, _)| *chosen).flat_map(|(_, tools)| tools).copied().collect()
     }
 }
 
@@ -42,10 +44,12 @@ impl FromStr for ToolSets {
     type Err = UnknownSet;
 
     fn from_str(text: &str) -> Result<ToolSets, UnknownSet> {
-        let mut sets = ToolSets { trail: false };
+        let mut sets = ToolSets { trail: false, snapshot: false };
         for name in text.split(',').map(str::trim) {
             match name {
-                "trail" | "all" => sets.trail = true,
+                "all" => sets = ToolSets::default(),
+                "trail" => sets.trail = true,
+                "snapshot" => sets.snapshot = true,
                 known if NAMES.contains(&known) => {}
                 unknown => return Err(UnknownSet(unknown.to_string())),
             }
@@ -60,9 +64,15 @@ mod tests {
 
     #[test]
     fn sets_are_named_and_separated_by_commas() {
-        for (text, count) in
-            [("all", 14), ("trail", 14), ("snapshot, trail", 14), ("snapshot", 0), ("memory,proof", 0)]
-        {
+        for (text, count) in [
+            ("all", 27),
+            ("trail", 14),
+            ("snapshot", 13),
+            ("snapshot, trail", 27),
+            ("trail,trail", 14),
+            ("trail,all", 27),
+            ("memory,proof", 0),
+        ] {
             assert_eq!(text.parse::<ToolSets>().unwrap().tools().len(), count, "{text}");
         }
         assert_eq!(ToolSets::default(), "all".parse().unwrap());

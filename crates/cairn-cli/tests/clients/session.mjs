@@ -4,9 +4,11 @@
 import assert from "node:assert/strict";
 
 const TOOLS = [
-  "thought_analysis", "thought_decision", "thought_for_action", "thought_get", "thought_plan",
-  "thought_reasoning_trail", "thought_record", "thought_record_list", "thought_reflection", "thought_search",
-  "thought_trail", "thought_tree", "thought_verify", "thought_verify_chain",
+  "context_compare", "context_create", "context_drift", "context_ensure", "context_get", "context_history",
+  "context_latest", "context_search", "context_verify", "roadmap_get", "roadmap_list", "roadmap_register",
+  "roadmap_validate", "thought_analysis", "thought_decision", "thought_for_action", "thought_get",
+  "thought_plan", "thought_reasoning_trail", "thought_record", "thought_record_list", "thought_reflection",
+  "thought_search", "thought_trail", "thought_tree", "thought_verify", "thought_verify_chain",
 ];
 
 const [which, command, ...args] = process.argv.slice(2);

@@ -9,7 +9,9 @@ from mcp.client.stdio import StdioServerParameters
 TOOLS = {
     "thought_record", "thought_plan", "thought_analysis", "thought_decision", "thought_reflection", "thought_get",
     "thought_record_list", "thought_tree", "thought_trail", "thought_for_action", "thought_reasoning_trail",
-    "thought_verify", "thought_verify_chain", "thought_search",
+    "thought_verify", "thought_verify_chain", "thought_search", "roadmap_list", "roadmap_get", "roadmap_register",
+    "roadmap_validate", "context_create", "context_get", "context_latest", "context_history", "context_verify",
+    "context_ensure", "context_compare", "context_search", "context_drift",
 }
 
 

@@ -4,6 +4,7 @@ mod bad_input;
 mod harness;
 mod lifecycle;
 mod lines;
+mod plans;
 mod reference;
 mod tools;
 mod verify;

@@ -1,5 +1,6 @@
 //! `cairn mcp`, driven by the official clients under the new and the old protocol.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,12 +25,25 @@ fn node() -> Command {
 
 /// Runs one of the scripts, which ends with an error if anything is not as it should be.
 #[track_caller]
-fn run(mut interpreter: Command, script: &str, mode: &str) {
+fn run(interpreter: Command, script: &str, mode: &str) {
+    run_in(tempfile::tempdir().unwrap().path(), interpreter, script, &[mode.as_ref()]);
+}
+
+/// Runs the script that edits a plan, and tells it where the server looks for plans.
+#[track_caller]
+fn run_plan(mode: &str) {
     let folder = tempfile::tempdir().unwrap();
+    let roadmaps = folder.path().join("roadmaps");
+    run_in(folder.path(), python(), "plan.py", &[mode.as_ref(), roadmaps.as_os_str()]);
+}
+
+#[track_caller]
+fn run_in(folder: &Path, mut interpreter: Command, script: &str, args: &[&OsStr]) {
     let output = interpreter
         .arg(clients().join(script))
-        .args([mode, env!("CARGO_BIN_EXE_cairn"), "--db"])
-        .arg(folder.path().join("cairn.db"))
+        .args(args)
+        .args([env!("CARGO_BIN_EXE_cairn"), "--db"])
+        .arg(folder.join("cairn.db"))
         .arg("mcp")
         .output()
         .unwrap_or_else(|error| panic!("cannot run {interpreter:?}: {error}; {INSTALL}"));
@@ -51,6 +65,16 @@ fn the_python_client_works_when_it_finds_out_by_itself() {
 #[test]
 fn the_python_client_works_with_a_handshake() {
     run(python(), "session.py", "legacy");
+}
+
+#[test]
+fn the_python_client_follows_a_plan_with_the_newest_revision() {
+    run_plan("2026-07-28");
+}
+
+#[test]
+fn the_python_client_follows_a_plan_with_a_handshake() {
+    run_plan("legacy");
 }
 
 #[test]

@@ -13,16 +13,31 @@ pub fn missing(kind: &Kind) -> String {
         Kind::Integer(..) => "must be given: an integer".to_string(),
         Kind::Flag => "must be given: true or false".to_string(),
         Kind::Object => "must be given: an object".to_string(),
+        Kind::List => "must be given: a list of objects".to_string(),
     }
 }
 
+/// What is wrong with a value.
+pub struct Wrong {
+    /// Where in it: nowhere in particular, or `[3]`.
+    pub place: String,
+    /// What.
+    pub message: String,
+}
+
 /// Returns the value as the rest of the program expects it, or what is wrong with it.
-pub fn check(kind: &Kind, value: Value) -> Result<Value, String> {
-    let found = |value: &Value| match value {
-        Value::String(text) => format!("the text {:?}", preview(text, 40)),
-        Value::Number(number) => number.to_string(),
-        other => kind_of(other).to_string(),
-    };
+pub fn check(kind: &Kind, value: Value) -> Result<Value, Wrong> {
+    // The first is enough: a list may have a million items.
+    if let (Kind::List, Value::Array(items)) = (kind, &value)
+        && let Some(index) = items.iter().position(|item| !item.is_object())
+    {
+        let message = format!("must be an object, found {}", found(&items[index]));
+        return Err(Wrong { place: format!("[{index}]"), message });
+    }
+    check_whole(kind, value).map_err(|message| Wrong { place: String::new(), message })
+}
+
+fn check_whole(kind: &Kind, value: Value) -> Result<Value, String> {
     match (kind, &value) {
         (Kind::Label, Value::String(text)) if text.is_empty() => Err("must not be empty".to_string()),
         (Kind::Text | Kind::Label, Value::String(text)) if text.contains('\0') => {
@@ -30,10 +45,16 @@ pub fn check(kind: &Kind, value: Value) -> Result<Value, String> {
         }
         (Kind::Text | Kind::Label, Value::String(_))
         | (Kind::Flag, Value::Bool(_))
-        | (Kind::Object, Value::Object(_)) => Ok(value),
+        | (Kind::Object, Value::Object(_))
+        | (Kind::List, Value::Array(_)) => Ok(value),
         (Kind::Text | Kind::Label, other) => Err(format!("must be a text, found {}", found(other))),
         (Kind::Flag, other) => Err(format!("must be true or false, found {}", found(other))),
         (Kind::Object, other) => Err(format!("must be an object, found {}", found(other))),
+        (Kind::List, Value::String(text)) if text.trim_start().starts_with('[') => Err(format!(
+            "must be a list, found {}; give the list itself, not its JSON as a text",
+            found(&value)
+        )),
+        (Kind::List, other) => Err(format!("must be a list, found {}", found(other))),
         (Kind::Word(words), Value::String(word)) if words.contains(&word.as_str()) => Ok(value),
         (Kind::Word(words), other) => {
             Err(format!("must be one of {}; found {}", words.join(", "), found(other)))
@@ -46,6 +67,14 @@ pub fn check(kind: &Kind, value: Value) -> Result<Value, String> {
             Some(number) => Ok(Value::from(number as u64)),
             None => Err(format!("must be an integer, found {}", found(other))),
         },
+    }
+}
+
+fn found(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text {:?}", preview(text, 40)),
+        Value::Number(number) => number.to_string(),
+        other => kind_of(other).to_string(),
     }
 }
 

@@ -44,8 +44,8 @@ impl Given {
         }
         match check(&arg.kind, value) {
             Ok(value) => self.values.push((arg.name, value)),
-            Err(message) => {
-                self.issues.push(Issue::new(key, message));
+            Err(wrong) => {
+                self.issues.push(Issue::new(key + &wrong.place, wrong.message));
                 self.values.push((arg.name, Value::String(REFUSED.to_string())));
             }
         }
@@ -86,6 +86,14 @@ impl Given {
         }
     }
 
+    /// Takes out a list.
+    pub fn list(&mut self, name: &str) -> Option<Vec<Value>> {
+        match self.remove(name)? {
+            Value::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
     /// Takes out one of the four types.
     pub fn thought_type(&mut self, name: &str) -> Option<ThoughtType> {
         self.remove(name)?.as_str()?.parse().ok()
@@ -108,13 +116,14 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    static ARGS: [Arg; 6] = [
+    static ARGS: [Arg; 7] = [
         Arg::new("type", Kind::Word(&["plan", "analysis"]), "").older(&["thoughtType"]).required(),
         Arg::new("session_id", Kind::Text, ""),
         Arg::new("limit", Kind::Integer(1, 100), ""),
         Arg::new("include_content", Kind::Flag, ""),
         Arg::new("metadata", Kind::Object, ""),
         Arg::new("id", Kind::Label, "").required(),
+        Arg::new("nodes", Kind::List, ""),
     ];
 
     fn read(arguments: Value) -> Given {
@@ -134,7 +143,7 @@ mod tests {
     fn what_is_right_arrives() {
         let mut given = read(json!({
             "thoughtType": "analysis", "sessionId": "s", "limit": 5.0, "includeContent": true,
-            "metadata": { "a": 1 }, "id": "x",
+            "metadata": { "a": 1 }, "id": "x", "nodes": [{ "id": "n" }],
         }));
         assert_eq!(given.issues, []);
         assert_eq!(given.thought_type("type"), Some(ThoughtType::Analysis));
@@ -143,6 +152,7 @@ mod tests {
         assert_eq!(given.flag("include_content"), Some(true));
         assert_eq!(given.object("metadata").unwrap().len(), 1);
         assert_eq!(given.text("id").unwrap(), "x");
+        assert_eq!(given.list("nodes").unwrap(), [json!({ "id": "n" })]);
     }
 
     #[test]
@@ -168,6 +178,13 @@ mod tests {
             "include_content: must be true or false, found the text \"yes\""
         );
         assert_eq!(issue("metadata", json!([1])), "metadata: must be an object, found an array");
+        assert_eq!(issue("nodes", json!("x")), "nodes: must be a list, found the text \"x\"");
+        assert_eq!(
+            issue("nodes", json!("[]")),
+            "nodes: must be a list, found the text \"[]\"; give the list itself, not its JSON as a text"
+        );
+        assert_eq!(issue("nodes", json!({})), "nodes: must be a list, found an object");
+        assert_eq!(issue("nodes", json!([{}, 7, "x"])), "nodes[1]: must be an object, found 7");
         assert_eq!(issue("sessionId", json!(7)), "sessionId: must be a text, found 7");
         assert_eq!(issue("id", json!("")), "id: must not be empty");
         let nul = "session_id: must not contain a NUL character or an unpaired surrogate";
@@ -175,7 +192,7 @@ mod tests {
         assert_eq!(issue("sesion_id", json!("s")), "sesion_id: unknown argument; did you mean `session_id`?");
         assert_eq!(
             issue("colour", json!(1)),
-            "colour: unknown argument; known are type, session_id, limit, include_content, metadata, id"
+            "colour: unknown argument; known are type, session_id, limit, include_content, metadata, id, nodes"
         );
     }
 

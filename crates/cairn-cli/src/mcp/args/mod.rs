@@ -38,6 +38,8 @@ pub enum Kind {
     Flag,
     /// A JSON object.
     Object,
+    /// A list of JSON objects.
+    List,
 }
 
 impl Arg {
@@ -69,6 +71,7 @@ impl Arg {
             Kind::Integer(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Object => json!({ "type": "object" }),
+            Kind::List => json!({ "type": "array", "items": { "type": "object" } }),
         };
         if !self.about.is_empty() {
             schema["description"] = self.about.into();
@@ -136,6 +139,8 @@ mod tests {
         for key in ["parentid", "parent_Id", "parentI", "parentIds", "ParentId", ""] {
             assert!(!arg.is_named(key), "{key}");
         }
+        let numbered = Arg::new("context_id1", Kind::Integer(1, u64::MAX), "");
+        assert!(numbered.is_named("contextId1") && !numbered.is_named("contextId2"));
     }
 
     #[test]
@@ -144,6 +149,7 @@ mod tests {
             Arg::new("type", Kind::Word(&["plan", "analysis"]), "which").required(),
             Arg::new("limit", Kind::Integer(1, 100), ""),
             Arg::new("cursor", Kind::Integer(1, u64::MAX), ""),
+            Arg::new("nodes", Kind::List, ""),
         ];
         let expected = json!({
             "type": "object",
@@ -151,6 +157,7 @@ mod tests {
                 "type": { "type": "string", "enum": ["plan", "analysis"], "description": "which" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
                 "cursor": { "type": "integer", "minimum": 1 },
+                "nodes": { "type": "array", "items": { "type": "object" } },
             },
             "required": ["type"],
         });

@@ -1,10 +1,12 @@
 //! The tools, one file each; those that differ only in a name share one.
 
+mod context;
 mod for_action;
 mod get;
 mod list;
 mod reasoning_trail;
 mod record;
+mod roadmap;
 mod search;
 mod trail;
 mod tree;
@@ -20,8 +22,8 @@ pub use record::renamed;
 use super::args::{self, Arg, Given, Kind};
 use super::envelope::{self, Data, Failure};
 
-/// All of them. No two have the same name.
-pub static TOOLS: [&Tool; 14] = [
+/// Those for the trail of thoughts. No two tools have the same name.
+pub static TRAIL: [&Tool; 14] = [
     &record::RECORD,
     &record::PLAN,
     &record::ANALYSIS,
@@ -36,6 +38,23 @@ pub static TOOLS: [&Tool; 14] = [
     &verify::VERIFY,
     &verify::VERIFY_CHAIN,
     &search::SEARCH,
+];
+
+/// Those for plans and their snapshots.
+pub static SNAPSHOT: [&Tool; 13] = [
+    &roadmap::LIST,
+    &roadmap::GET,
+    &roadmap::REGISTER,
+    &roadmap::VALIDATE,
+    &context::CREATE,
+    &context::GET,
+    &context::LATEST,
+    &context::HISTORY,
+    &context::VERIFY,
+    &context::ENSURE,
+    &context::COMPARE,
+    &context::SEARCH,
+    &context::DRIFT,
 ];
 
 /// What a client can call.
@@ -62,6 +81,19 @@ pub enum Call {
     Record(fn(Given, Caller<'_>) -> Result<NewThought, Failure>, &'static str),
     /// Looks something up.
     Read(fn(&Cairn, Given) -> Result<Data, Failure>),
+    /// Writes something other than a thought. Like a look-up it may wait: for a file, for the database.
+    Write(fn(&Cairn, Given) -> Result<Data, Failure>, Effect),
+}
+
+/// What writing leaves behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Something new after each call.
+    Add,
+    /// Something new after the first of several equal calls.
+    AddOnce,
+    /// Perhaps something else in the place of what was there. A second equal call changes nothing.
+    Replace,
 }
 
 /// The name of the client, asked for only when it is needed.
@@ -70,13 +102,23 @@ pub type Caller<'c> = &'c dyn Fn() -> Option<String>;
 impl Tool {
     /// As it stands in the list.
     pub fn listed(&self) -> Listed {
-        let reads = matches!(self.call, Call::Read(_));
-        let hints =
-            ToolAnnotations::new().read_only(reads).destructive(false).idempotent(reads).open_world(false);
         Listed::new(self.name, self.description, Arc::new(args::schema(self.args)))
             .with_title(self.title)
             .with_raw_output_schema(Arc::new(envelope::schema(self.data)))
-            .with_annotations(hints)
+            .with_annotations(self.call.hints())
+    }
+}
+
+impl Call {
+    /// All four are given, since what a client assumes of one that is missing is the worst.
+    fn hints(&self) -> ToolAnnotations {
+        let (reads, replaces, idempotent) = match self {
+            Call::Read(_) => (true, false, true),
+            Call::Record(..) | Call::Write(_, Effect::Add) => (false, false, false),
+            Call::Write(_, Effect::AddOnce) => (false, false, true),
+            Call::Write(_, Effect::Replace) => (false, true, true),
+        };
+        ToolAnnotations::new().read_only(reads).destructive(replaces).idempotent(idempotent).open_world(false)
     }
 }
 
@@ -104,6 +146,9 @@ const RECORD: &[&str] = &[
 
 const TYPES: Kind = Kind::Word(&["plan", "analysis", "decision", "reflection"]);
 
+/// Which roadmap.
+const ROADMAP: Arg = Arg::new("roadmap_id", Kind::Label, "").required();
+
 const fn type_filter() -> Arg {
     Arg::new("type", TYPES, "only this type").older(&["thoughtType", "thought_type"])
 }
@@ -121,17 +166,24 @@ mod tests {
 
     use super::*;
 
+    fn all() -> Vec<&'static Tool> {
+        TRAIL.into_iter().chain(SNAPSHOT).collect()
+    }
+
     #[test]
     fn no_name_is_registered_twice() {
-        let names: HashSet<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-        assert_eq!(names.len(), TOOLS.len());
+        let names: HashSet<&str> = all().iter().map(|tool| tool.name).collect();
+        assert_eq!(names.len(), all().len());
     }
 
     #[test]
     fn the_list_costs_a_client_less_than_a_kilobyte_a_tool() {
-        let sizes = TOOLS.map(|tool| (serde_json::to_vec(&tool.listed()).unwrap().len(), tool.name));
-        let total: usize = sizes.iter().map(|(size, _)| size).sum();
-        assert!(total < 1000 * TOOLS.len(), "{total} bytes: {sizes:?}");
+        for (tools, most) in [(&TRAIL[..], 1000), (&SNAPSHOT[..], 800)] {
+            let size = |tool: &&Tool| (serde_json::to_vec(&tool.listed()).unwrap().len(), tool.name);
+            let sizes: Vec<(usize, &str)> = tools.iter().map(size).collect();
+            let total: usize = sizes.iter().map(|(size, _)| size).sum();
+            assert!(total < most * tools.len(), "{total} bytes: {sizes:?}");
+        }
     }
 
     #[test]
@@ -142,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_argument_has_one_meaning_in_its_tool() {
-        for tool in TOOLS {
+        for tool in all() {
             let names = tool.args.iter().flat_map(|arg| arg.older.iter().copied().chain([arg.name]));
             let names: Vec<&str> = names.collect();
             assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{}", tool.name);

@@ -14,7 +14,8 @@ const SESSION: Arg = Arg::new("session_id", Kind::Text, "label of this run; grou
 const AGENT: Arg = Arg::new("agent_id", Kind::Text, "who thinks; default: the client's name");
 const PARENT: Arg = Arg::new("parent_id", Kind::Text, "id of the thought this follows from, same session");
 const ACTION: Arg = Arg::new("action_id", Kind::Text, "tool call, commit … it led to");
-const CONTEXT: Arg = Arg::new("context_id", Kind::Integer(1, u64::MAX), "");
+const CONTEXT: Arg =
+    Arg::new("context_id", Kind::Integer(1, u64::MAX), "snapshot it was based on, from context_ensure");
 const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "");
 const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else worth keeping, up to 64 KiB");
 const KEY: Arg = Arg::new("idempotency_key", Kind::Text, "makes a retry harmless");
@@ -58,11 +59,11 @@ macro_rules! short_form {
             args: &[
                 Arg::new($text, Kind::Text, "").required(),
                 TASK,
-                SESSION,
+                Arg { about: "label of this run", ..SESSION },
                 Arg { about: "", ..AGENT },
                 PARENT,
                 ACTION,
-                CONTEXT,
+                Arg { about: "from context_ensure", ..CONTEXT },
                 BRIEF,
                 Arg { about: "", ..METADATA },
                 Arg { about: "", ..KEY },

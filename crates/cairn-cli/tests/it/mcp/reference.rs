@@ -19,11 +19,19 @@ fn rendered() -> String {
     );
     for tool in tools.as_array().unwrap() {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-        let reads = if tool["annotations"]["readOnlyHint"] == true { "reads" } else { "records" };
-        write!(page, "\n## `{}`\n\n{} ({reads})\n\n", text(&tool["name"]), text(&tool["description"]))
+        let hints = &tool["annotations"];
+        let effect = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
+            (Value::Bool(true), _) => "reads",
+            (_, Value::Bool(true)) => "may overwrite",
+            _ => "records",
+        };
+        write!(page, "\n## `{}`\n\n{} ({effect})\n\n", text(&tool["name"]), text(&tool["description"]))
             .unwrap();
-        page.push_str("| argument | type | |\n|---|---|---|\n");
         let schema = &tool["inputSchema"];
+        page.push_str(match schema["properties"].as_object().unwrap().is_empty() {
+            true => "No arguments.\n",
+            false => "| argument | type | |\n|---|---|---|\n",
+        });
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         for (name, argument) in schema["properties"].as_object().unwrap() {
             let kind = match argument["enum"].as_array() {

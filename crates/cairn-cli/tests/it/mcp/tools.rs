@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::harness::Server;
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 27] = [
     "thought_record",
     "thought_plan",
     "thought_analysis",
@@ -21,6 +21,19 @@ const NAMES: [&str; 14] = [
     "thought_verify",
     "thought_verify_chain",
     "thought_search",
+    "roadmap_list",
+    "roadmap_get",
+    "roadmap_register",
+    "roadmap_validate",
+    "context_create",
+    "context_get",
+    "context_latest",
+    "context_history",
+    "context_verify",
+    "context_ensure",
+    "context_compare",
+    "context_search",
+    "context_drift",
 ];
 
 const RECORD: [&str; 18] = [
@@ -49,7 +62,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn fourteen_tools_are_listed_each_once_with_schemas_and_all_hints() {
+fn every_tool_is_listed_once_with_schemas_and_all_hints() {
     let mut server = Server::start();
     let answer = server.request("tools/list", json!({}));
     let tools = answer["result"]["tools"].as_array().unwrap();
@@ -57,10 +70,16 @@ fn fourteen_tools_are_listed_each_once_with_schemas_and_all_hints() {
     assert_eq!(names.len(), NAMES.len());
     assert_eq!(names.iter().collect::<HashSet<_>>(), NAMES.iter().collect());
     for tool in tools {
-        let recording = ["record", "plan", "analysis", "decision", "reflection"]
-            .contains(&tool["name"].as_str().unwrap().trim_start_matches("thought_"));
+        let (reads, destructive, idempotent) = match tool["name"].as_str().unwrap() {
+            "thought_record" | "thought_plan" | "thought_analysis" | "thought_decision"
+            | "thought_reflection" | "context_create" => (false, false, false),
+            "context_ensure" => (false, false, true),
+            "roadmap_register" => (false, true, true),
+            _ => (true, false, true),
+        };
         let hints = json!({
-            "readOnlyHint": !recording, "destructiveHint": false, "idempotentHint": !recording, "openWorldHint": false,
+            "readOnlyHint": reads, "destructiveHint": destructive, "idempotentHint": idempotent,
+            "openWorldHint": false,
         });
         assert_eq!(tool["annotations"], hints);
         assert!(tool["title"].is_string() && tool["description"].is_string());
@@ -74,9 +93,17 @@ fn fourteen_tools_are_listed_each_once_with_schemas_and_all_hints() {
 
 #[test]
 fn tool_sets_are_chosen_on_the_command_line() {
-    for (sets, count) in [("trail", 14), ("all", 14), ("snapshot,memory,proof", 0)] {
+    for (sets, count) in [("trail", 14), ("snapshot", 13), ("trail,snapshot", 27), ("all", 27), ("memory", 0)]
+    {
         let mut server = Server::with_args(&["--tools", sets]);
-        server.request("initialize", super::harness::initialize("2025-11-25"));
+        let answer = server.request("initialize", super::harness::initialize("2025-11-25"));
+        let instructions = answer["result"]["instructions"].as_str().unwrap();
+        assert_eq!(instructions.contains("thought_plan"), sets.contains("trail") || sets == "all", "{sets}");
+        assert_eq!(
+            instructions.contains("context_ensure"),
+            sets.contains("snapshot") || sets == "all",
+            "{sets}"
+        );
         let answer = server.request("tools/list", json!({}));
         assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), count, "{sets}");
     }
