@@ -11,6 +11,7 @@ mod calls;
 mod data;
 mod machine;
 mod peer;
+mod plans;
 mod read;
 mod server;
 mod start;
@@ -37,6 +38,8 @@ pub struct Sizes {
     pub calls: (usize, usize),
     /// How often a server is started.
     pub starts: usize,
+    /// Nodes of the large roadmap.
+    pub plan: usize,
 }
 
 const FULL: Sizes = Sizes {
@@ -47,6 +50,7 @@ const FULL: Sizes = Sizes {
     searches: 25,
     calls: (3_000, 12_000),
     starts: 15,
+    plan: 10_000,
 };
 
 const QUICK: Sizes = Sizes {
@@ -57,6 +61,7 @@ const QUICK: Sizes = Sizes {
     searches: 3,
     calls: (100, 500),
     starts: 3,
+    plan: 1_000,
 };
 
 fn main() -> Result<()> {
@@ -69,8 +74,8 @@ fn main() -> Result<()> {
             "--bench" => {}
             "--quick" => sizes = &QUICK,
             verify::CHILD => return verify::child(args.next().as_deref().unwrap_or_default()),
-            "a" | "b" | "c" | "d" | "e" | "f" => letters.push(arg),
-            _ => bail!("give letters from a to f, or --quick; found `{arg}`"),
+            "a" | "b" | "c" | "d" | "e" | "f" | "g" => letters.push(arg),
+            _ => bail!("give letters from a to g, or --quick; found `{arg}`"),
         }
     }
     let wanted = |letter: &str| letters.is_empty() || letters.iter().any(|given| given == letter);
@@ -93,6 +98,9 @@ fn main() -> Result<()> {
     }
     if wanted("f") {
         append::on_a_large_file(sizes)?;
+    }
+    if wanted("g") {
+        plans::run(sizes)?;
     }
     machine::describe_load();
     Ok(())
