@@ -1,6 +1,22 @@
 //! A parsed file, whatever its form: values, and the lines they stand on.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
+
+/// The name of a member. Large plans repeat the same few names, so those are not copied each time.
+pub type Key = Cow<'static, str>;
+
+/// The names that plans are full of.
+const USUAL: [&str; 9] = ["id", "label", "scope", "phase", "dependencies", "from", "to", "type", "title"];
+
+/// A member's name.
+pub fn key(name: &str) -> Key {
+    match USUAL.into_iter().find(|usual| *usual == name) {
+        Some(usual) => Cow::Borrowed(usual),
+        None => Cow::Owned(name.to_string()),
+    }
+}
 
 /// A value in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +41,7 @@ pub enum Content {
     /// Values in order.
     List(Vec<Document>),
     /// Values by name, in the order of the file, no name twice.
-    Map(Vec<(String, Document)>),
+    Map(Vec<(Key, Document)>),
 }
 
 impl Document {
@@ -58,7 +74,10 @@ impl Document {
             Content::Text(text) => Value::String(text),
             Content::List(items) => Value::Array(items.into_iter().map(Document::into_json).collect()),
             Content::Map(members) => Value::Object(
-                members.into_iter().map(|(key, value)| (key, value.into_json())).collect::<Map<_, _>>(),
+                members
+                    .into_iter()
+                    .map(|(key, value)| (key.into_owned(), value.into_json()))
+                    .collect::<Map<_, _>>(),
             ),
         }
     }
@@ -74,7 +93,10 @@ impl Document {
                 Content::List(items.into_iter().map(|item| Document::from_json(item, line)).collect())
             }
             Value::Object(members) => Content::Map(
-                members.into_iter().map(|(key, value)| (key, Document::from_json(value, line))).collect(),
+                members
+                    .into_iter()
+                    .map(|(name, value)| (key(&name), Document::from_json(value, line)))
+                    .collect(),
             ),
         };
         Document { line, value }

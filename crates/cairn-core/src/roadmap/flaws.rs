@@ -2,6 +2,7 @@
 //!
 //! A flawed plan can still be frozen, since it is evidence; whoever writes one is told.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
@@ -59,13 +60,14 @@ pub fn flaws<'a>(
     let mut found = Vec::new();
     let mut add = |place, field, message| found.push(Flaw { place, field, message });
 
-    let mut ids: HashMap<&str, usize> = HashMap::new();
+    let mut ids: HashMap<&str, usize> = HashMap::with_capacity(nodes.size_hint().0);
     for (index, node) in nodes.clone().enumerate() {
-        if let Some(first) = ids.get(node.id.as_str()) {
-            let message = format!("node {} has the id {} already", first + 1, shown(&node.id));
-            add(Place::Node(index), "id", message);
-        } else {
-            ids.insert(&node.id, index);
+        match ids.entry(&node.id) {
+            Entry::Occupied(first) => {
+                let message = format!("node {} has the id {} already", first.get() + 1, shown(&node.id));
+                add(Place::Node(index), "id", message);
+            }
+            Entry::Vacant(free) => drop(free.insert(index)),
         }
     }
     let mut phase_ids: HashSet<&str> = HashSet::new();
@@ -75,18 +77,23 @@ pub fn flaws<'a>(
             add(Place::Phase(index), "id", message);
         }
     }
+    let mut needs = Needs::default();
     for (index, node) in nodes.clone().enumerate() {
         for dependency in &node.dependencies {
-            if !ids.contains_key(dependency.as_str()) {
-                let message = format!("there is no node {}", shown(dependency));
-                add(Place::Node(index), "dependencies", message);
+            match ids.get(dependency.as_str()) {
+                Some(&needed) => needs.flat.push(needed),
+                None => {
+                    let message = format!("there is no node {}", shown(dependency));
+                    add(Place::Node(index), "dependencies", message);
+                }
             }
         }
+        needs.ends.push(needs.flat.len());
         if let Some(phase) = node.phase.as_deref().filter(|phase| !phase_ids.contains(phase)) {
             add(Place::Node(index), "phase", format!("there is no phase {}", shown(phase)));
         }
     }
-    let mut connection_ids: HashSet<&str> = HashSet::new();
+    let mut connection_ids: HashSet<&str> = HashSet::with_capacity(connections.len());
     for (index, connection) in connections.iter().enumerate() {
         if !connection_ids.insert(&connection.id) {
             let message = format!("another connection has the id {} already", shown(&connection.id));
@@ -99,7 +106,7 @@ pub fn flaws<'a>(
         }
     }
     let nodes: Vec<&Node> = nodes.collect();
-    for cycle in cycles(&nodes, &ids) {
+    for cycle in cycles(&needs) {
         let message = match &cycle[..] {
             [only] => format!("node {} depends on itself", shown(&nodes[*only].id)),
             _ => format!("these nodes depend on each other in a circle: {}", circle(&nodes, &cycle)),
@@ -124,13 +131,27 @@ fn circle(nodes: &[&Node], cycle: &[usize]) -> String {
     names.join(" → ")
 }
 
+/// The nodes that each node needs, one list after the other.
+#[derive(Default)]
+struct Needs {
+    flat: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl Needs {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn of(&self, node: usize) -> &[usize] {
+        let start = if node == 0 { 0 } else { self.ends[node - 1] };
+        &self.flat[start..self.ends[node]]
+    }
+}
+
 /// One circle for each group of nodes that all depend on each other.
-fn cycles(nodes: &[&Node], ids: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
-    let needs: Vec<Vec<usize>> = nodes
-        .iter()
-        .map(|node| node.dependencies.iter().filter_map(|id| ids.get(id.as_str()).copied()).collect())
-        .collect();
-    let group = groups(&needs);
+fn cycles(needs: &Needs) -> Vec<Vec<usize>> {
+    let group = groups(needs);
     let mut seen: HashSet<usize> = HashSet::new();
     let mut found = Vec::new();
     for start in 0..needs.len() {
@@ -141,7 +162,7 @@ fn cycles(nodes: &[&Node], ids: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
         // Within a group every walk stays in it and must come back to a node it has met.
         let mut walk = vec![start];
         let mut met: HashMap<usize, usize> = HashMap::from([(start, 0)]);
-        while let Some(&next) = needs[walk[walk.len() - 1]].iter().find(inside) {
+        while let Some(&next) = needs.of(walk[walk.len() - 1]).iter().find(inside) {
             if let Some(&place) = met.get(&next) {
                 found.push(walk.split_off(place));
                 break;
@@ -155,7 +176,7 @@ fn cycles(nodes: &[&Node], ids: &HashMap<&str, usize>) -> Vec<Vec<usize>> {
 }
 
 /// Tarjan's strongly connected components, without recursion: a plan may be ten thousand nodes deep.
-fn groups(needs: &[Vec<usize>]) -> Vec<usize> {
+fn groups(needs: &Needs) -> Vec<usize> {
     const NEW: usize = usize::MAX;
     let count = needs.len();
     let (mut order, mut low, mut group) = (vec![NEW; count], vec![0; count], vec![NEW; count]);
@@ -173,7 +194,7 @@ fn groups(needs: &[Vec<usize>]) -> Vec<usize> {
                 next_order += 1;
                 stack.push(node);
             }
-            match needs[node].get(edge) {
+            match needs.of(node).get(edge) {
                 Some(&next) => {
                     path.push((node, edge + 1));
                     if order[next] == NEW {

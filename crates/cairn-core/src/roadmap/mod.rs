@@ -17,7 +17,7 @@ pub mod plan_form;
 pub mod react_flow;
 mod snapshot;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -119,60 +119,90 @@ impl Roadmap {
         phases: Vec<Phase>,
     ) -> Roadmap {
         let connections = with_ids(connections);
-        let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(nodes.len());
-        for (index, planned) in nodes.iter().enumerate() {
-            places.entry(planned.node.id.clone()).or_default().push(index);
+        let mut edges = edges(&nodes, &connections);
+        // By the node that needs, then by the node that is needed.
+        edges.sort_unstable();
+        edges.dedup();
+        for group in edges.chunk_by(|one, other| one.0 == other.0) {
+            let declared = std::mem::take(&mut nodes[group[0].0].node.dependencies);
+            let mut needed: Vec<String> = declared;
+            needed.extend(group.iter().map(|&(_, source)| nodes[source].node.id.clone()));
+            nodes[group[0].0].node.dependencies = needed;
         }
-        for connection in &connections {
-            if let (true, Some(targets)) = (places.contains_key(&connection.from), places.get(&connection.to))
-            {
-                for &target in targets {
-                    nodes[target].node.dependencies.push(connection.from.clone());
-                }
-            }
-        }
-        let mut dependents: Vec<Vec<String>> = vec![Vec::new(); nodes.len()];
         for planned in &mut nodes {
             planned.node.dependencies.sort_unstable();
             planned.node.dependencies.dedup();
-            for dependency in &planned.node.dependencies {
-                for &source in places.get(dependency).into_iter().flatten() {
-                    dependents[source].push(planned.node.id.clone());
-                }
-            }
         }
-        for (planned, mut dependents) in nodes.iter_mut().zip(dependents) {
+        edges.sort_unstable_by_key(|&(target, source)| (source, target));
+        for group in edges.chunk_by(|one, other| one.1 == other.1) {
+            let mut dependents: Vec<String> =
+                group.iter().map(|&(target, _)| nodes[target].node.id.clone()).collect();
             dependents.sort_unstable();
             dependents.dedup();
-            planned.node.dependents = dependents;
+            nodes[group[0].1].node.dependents = dependents;
         }
         Roadmap { title, description, nodes, connections, phases }
     }
 }
 
+/// Who needs whom, as places in the list of nodes: what nodes declare, and what connections between two known
+/// nodes say. Of several nodes with one id, which is a flaw, the first is meant.
+fn edges(nodes: &[PlannedNode], connections: &[Connection]) -> Vec<(usize, usize)> {
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(nodes.len());
+    for (index, planned) in nodes.iter().enumerate().rev() {
+        places.insert(&planned.node.id, index);
+    }
+    let place = |id: &str| places.get(id).copied();
+    let mut edges = Vec::with_capacity(nodes.len() + connections.len());
+    for (target, planned) in nodes.iter().enumerate() {
+        edges.extend(planned.node.dependencies.iter().filter_map(|id| Some((target, place(id)?))));
+    }
+    edges.extend(connections.iter().filter_map(|leads| Some((place(&leads.to)?, place(&leads.from)?))));
+    edges
+}
+
 /// Gives each connection without an id one made of its ends, numbered where that is taken.
 fn with_ids(declared: Vec<DeclaredConnection>) -> Vec<Connection> {
-    let mut taken: HashMap<String, usize> =
-        declared.iter().filter_map(|connection| connection.id.clone()).map(|id| (id, 1)).collect();
-    declared
-        .into_iter()
-        .map(|connection| {
-            let DeclaredConnection { id, from, to, kind } = connection;
-            let id = id.unwrap_or_else(|| {
-                let plain = format!("{from}->{to}");
-                let mut id = plain.clone();
-                let mut number = taken.get(&plain).copied().unwrap_or(0);
-                while taken.contains_key(&id) {
-                    number += 1;
-                    id = format!("{plain}#{number}");
+    let mut unnamed: Vec<usize> = Vec::new();
+    let mut connections: Vec<Connection> = Vec::with_capacity(declared.len());
+    for (index, DeclaredConnection { id, from, to, kind }) in declared.into_iter().enumerate() {
+        let id = id.unwrap_or_else(|| {
+            unnamed.push(index);
+            [from.as_str(), "->", &to].concat()
+        });
+        connections.push(Connection { id, from, to, kind });
+    }
+    if unnamed.is_empty() {
+        return connections;
+    }
+    let mut given = vec![true; connections.len()];
+    unnamed.iter().for_each(|index| given[*index] = false);
+    // Equal ids beside each other: those that a file gives first, then in the order of the file.
+    let mut order: Vec<usize> = (0..connections.len()).collect();
+    order.sort_unstable_by_key(|&index| (&connections[index].id, !given[index], index));
+    let mut renamed: Vec<(usize, String)> = Vec::new();
+    let mut added: HashSet<String> = HashSet::new();
+    for group in order.chunk_by(|one, other| connections[*one].id == connections[*other].id) {
+        let plain = &connections[group[0]].id;
+        let taken =
+            |id: &str| order.binary_search_by(|index| connections[*index].id.as_str().cmp(id)).is_ok();
+        let mut number = 1;
+        for &index in group[1..].iter().filter(|index| !given[**index]) {
+            let id = loop {
+                number += 1;
+                let id = format!("{plain}#{number}");
+                if !taken(&id) && !added.contains(&id) {
+                    break id;
                 }
-                taken.insert(plain, number.max(1));
-                taken.insert(id.clone(), 1);
-                id
-            });
-            Connection { id, from, to, kind }
-        })
-        .collect()
+            };
+            added.insert(id.clone());
+            renamed.push((index, id));
+        }
+    }
+    for (index, id) in renamed {
+        connections[index].id = id;
+    }
+    connections
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::document::{Content, Document, DocumentIssue};
+use super::document::{Content, Document, DocumentIssue, Key};
 use super::flaws::{self, Flaw, Place};
 use super::{DeclaredConnection, Node, Phase, PlannedNode, Roadmap};
 use crate::canonical;
@@ -212,7 +212,7 @@ impl Reader {
         (entries, lines)
     }
 
-    fn mapping(&mut self, value: Document, spot: Spot, expected: &str) -> Option<Vec<(String, Document)>> {
+    fn mapping(&mut self, value: Document, spot: Spot, expected: &str) -> Option<Vec<(Key, Document)>> {
         let found = value.kind();
         match value.value {
             Content::Map(members) => Some(members),
@@ -285,7 +285,7 @@ impl Reader {
     }
 
     /// Takes the rest over as JSON. It must have a canonical form, since snapshots hash what phases say.
-    fn extra(&mut self, spot: Spot, others: Vec<(String, Document)>) -> Map<String, Value> {
+    fn extra(&mut self, spot: Spot, others: Vec<(Key, Document)>) -> Map<String, Value> {
         let mut extra = Map::new();
         for (key, value) in others {
             let line = value.line;
@@ -294,7 +294,7 @@ impl Reader {
             if let Err(error) = canonical::write(&value, &mut self.scratch) {
                 self.add(line, spot.field(&fields::shown(&key)), error.to_string());
             }
-            extra.insert(key, value);
+            extra.insert(key.into_owned(), value);
         }
         extra
     }

@@ -1,6 +1,6 @@
 //! From a [`Document`] to a file that people like to read, in each of the forms.
 
-use cairn_core::roadmap::document::{Content, Document, DocumentIssue};
+use cairn_core::roadmap::document::{Content, Document, DocumentIssue, Key};
 
 use super::yaml;
 
@@ -18,7 +18,7 @@ pub(super) fn to_yaml(document: &Document) -> String {
 }
 
 /// The line is already indented for the first member.
-fn yaml_members(members: &[(String, Document)], indent: usize, out: &mut String) {
+fn yaml_members(members: &[(Key, Document)], indent: usize, out: &mut String) {
     for (place, (key, value)) in members.iter().enumerate() {
         if place > 0 {
             out.extend(std::iter::repeat_n(' ', indent));

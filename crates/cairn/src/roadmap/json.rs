@@ -1,6 +1,6 @@
 //! JSON with the lines its values stand on. As strict as the standard; a key that stands twice is refused.
 
-use cairn_core::roadmap::document::{Content, Document, DocumentIssue};
+use cairn_core::roadmap::document::{Content, Document, DocumentIssue, Key, key};
 use serde_json::Number;
 
 use super::parse::{MAX_DEPTH, Parsed, Room, duplicate, in_item, in_member, issue, too_deep};
@@ -104,7 +104,7 @@ impl Reader<'_> {
             if self.peek() != Some(b'"') {
                 return Err(self.expected("a name in double quotes"));
             }
-            let key = self.string()?;
+            let key = self.name()?;
             if self.peek() != Some(b':') {
                 return Err(in_member(self.expected("`:`"), &key));
             }
@@ -133,6 +133,19 @@ impl Reader<'_> {
         }
         self.place += 1;
         Ok(())
+    }
+
+    /// The name of a member. Nearly all are plain and few, and need no memory of their own.
+    fn name(&mut self) -> Parsed<Key> {
+        let rest = &self.text[self.place + 1..];
+        match rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+            Some(end) if rest.as_bytes()[end] == b'"' => {
+                self.room.take(0, end, self.line)?;
+                self.place += end + 2;
+                Ok(key(&rest[..end]))
+            }
+            _ => self.string().map(Key::from),
+        }
     }
 
     fn string(&mut self) -> Parsed<String> {

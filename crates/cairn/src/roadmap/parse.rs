@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cairn_core::roadmap::document::{Document, DocumentIssue};
+use cairn_core::roadmap::document::{Document, DocumentIssue, Key};
 
 use super::{Form, json, markdown, toml, yaml};
 
@@ -92,13 +92,13 @@ impl Room {
 }
 
 /// The first member whose name was there before.
-pub(super) fn duplicate(members: &[(String, Document)]) -> Option<usize> {
+pub(super) fn duplicate(members: &[(Key, Document)]) -> Option<usize> {
     if members.len() <= 12 {
         return (1..members.len())
             .find(|&index| members[..index].iter().any(|(key, _)| *key == members[index].0));
     }
     let mut met = HashSet::with_capacity(members.len());
-    members.iter().position(|(key, _)| !met.insert(key.as_str()))
+    members.iter().position(|(key, _)| !met.insert(key.as_ref()))
 }
 
 /// The lines of a text, by the place of a byte in it.

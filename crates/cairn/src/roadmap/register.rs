@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use cairn_core::id::RoadmapId;
-use cairn_core::roadmap::document::{Content, Document, DocumentIssue};
+use cairn_core::roadmap::document::{Content, Document, DocumentIssue, Key};
 use cairn_core::roadmap::plan_form;
 use cairn_core::thought::Issue;
 
@@ -152,7 +152,7 @@ fn document(new: NewRoadmap) -> Document {
         let one = |item| ordered(Document::from_json(item, 0), first);
         value(Content::List(items.into_iter().map(one).collect()))
     };
-    let mut members = vec![("title".to_string(), value(Content::Text(new.title)))];
+    let mut members = vec![(Key::from("title"), value(Content::Text(new.title)))];
     if let Some(description) = new.description {
         members.push(("description".into(), value(Content::Text(description))));
     }

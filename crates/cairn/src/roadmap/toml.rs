@@ -2,7 +2,7 @@
 
 use ::toml::Spanned;
 use ::toml::de::{DeTable, DeValue};
-use cairn_core::roadmap::document::{Content, Document, DocumentIssue};
+use cairn_core::roadmap::document::{Content, Document, DocumentIssue, key as name};
 use serde_json::Number;
 
 use super::parse::{Lines, MAX_DEPTH, Parsed, Room, in_item, in_member, issue, too_deep};
@@ -72,7 +72,7 @@ impl Reader {
         entries.sort_by_key(|(key, _)| key.span().start);
         let mut members = Vec::with_capacity(entries.len());
         for (key, value) in entries {
-            let key = key.into_inner().into_owned();
+            let key = name(&key.into_inner());
             let value = self.value(value, depth + 1).map_err(|issue| in_member(issue, &key))?;
             members.push((key, value));
         }

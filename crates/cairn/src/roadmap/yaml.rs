@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use cairn_core::roadmap::document::{Content, Document, DocumentIssue};
+use cairn_core::roadmap::document::{Content, Document, DocumentIssue, Key, key};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::Number;
 
@@ -68,7 +68,7 @@ struct Open {
 
 enum Value {
     List(Vec<Document>),
-    Map(Vec<(String, Document)>, Option<String>),
+    Map(Vec<(Key, Document)>, Option<Key>),
 }
 
 /// What a value takes up, itself included.
@@ -106,7 +106,7 @@ impl Builder {
             Event::Scalar(text, style, anchor, tag) => {
                 if self.wants_key() {
                     self.room.take(0, text.len(), line)?;
-                    return self.key(text.into_owned(), line);
+                    return self.key(key(&text), line);
                 }
                 self.room.take(1, text.len(), line)?;
                 let cost = Cost { values: 1, text: text.len(), depth: 0 };
@@ -131,7 +131,7 @@ impl Builder {
         matches!(self.open.last(), Some(Open { value: Value::Map(_, None), .. }))
     }
 
-    fn key(&mut self, key: String, line: usize) -> Parsed<()> {
+    fn key(&mut self, key: Key, line: usize) -> Parsed<()> {
         match self.open.last_mut() {
             Some(Open { value: Value::Map(_, slot), .. }) => {
                 *slot = Some(key);
@@ -180,7 +180,7 @@ impl Builder {
         let value = self.anchors[&anchor].0.value.clone();
         if self.wants_key() {
             return match value {
-                Content::Text(key) => self.key(key, line),
+                Content::Text(key) => self.key(key.into(), line),
                 _ => Err(issue(line, "a key must be a text, not a list or a mapping")),
             };
         }

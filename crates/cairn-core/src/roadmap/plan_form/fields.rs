@@ -3,7 +3,7 @@
 use serde_json::Number;
 
 use crate::preview::preview;
-use crate::roadmap::document::{Content, Document};
+use crate::roadmap::document::{Content, Document, Key};
 
 /// Characters of an id or a reference.
 const ID_CHARS: usize = 200;
@@ -86,11 +86,11 @@ pub(super) struct Members<const N: usize> {
     /// Whether a name was there, or something that was probably meant to be it.
     met: [bool; N],
     /// What is not known, in the order of the file.
-    pub(super) others: Vec<(String, Document)>,
+    pub(super) others: Vec<(Key, Document)>,
 }
 
 impl<const N: usize> Members<N> {
-    pub(super) fn new(members: Vec<(String, Document)>, names: [&'static str; N]) -> Members<N> {
+    pub(super) fn new(members: Vec<(Key, Document)>, names: [&'static str; N]) -> Members<N> {
         let mut split = Members { names, known: [const { None }; N], met: [false; N], others: Vec::new() };
         for (key, value) in members {
             match names.iter().position(|name| *name == key) {
