@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     }
 }
 
-fn page(drift: &Drift, ui: &Ui) -> String {
+pub(super) fn page(drift: &Drift, ui: &Ui) -> String {
     let mut page = summary(drift, ui);
     let ids = ShortIds::new(drift.results.iter().map(|decision| decision.thought.id.as_str()));
     for decision in &drift.results {

@@ -1,4 +1,4 @@
-//! Several `cairn mcp` processes on one file, and processes that are killed in mid-write.
+//! Several processes on one file, and processes that are killed in mid-write.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -175,4 +175,36 @@ fn a_process_waits_for_another_that_holds_the_file() {
     assert_eq!(acknowledged.into_values().collect::<Vec<_>>(), ["waited"]);
     assert!(started.elapsed() >= Duration::from_secs(8));
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn eight_processes_that_ensure_at_once_make_one_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("cairn.db");
+    std::fs::create_dir(folder.path().join("roadmaps")).unwrap();
+    let cairn = Cairn::open(&database).unwrap();
+    for round in 1..=4 {
+        let plan = format!("title: Round {round}\nnodes: [{{id: a, label: A}}]\n");
+        std::fs::write(folder.path().join("roadmaps/import.yaml"), plan).unwrap();
+        let children: Vec<Child> = (0..8)
+            .map(|_| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
+                command.arg("--db").arg(&database).args(["context", "ensure", "import", "--json"]);
+                command.stdout(Stdio::piped()).spawn().unwrap()
+            })
+            .collect();
+        let answers: Vec<Value> = children
+            .into_iter()
+            .map(|child| {
+                let output = child.wait_with_output().unwrap();
+                assert!(output.status.success());
+                serde_json::from_slice(&output.stdout).unwrap()
+            })
+            .collect();
+        let made = answers.iter().filter(|answer| answer["is_existing"] == false).count();
+        assert_eq!(made, 1, "{answers:?}");
+        assert!(answers.iter().all(|answer| answer["context"]["context_id"] == round), "{answers:?}");
+    }
+    assert_eq!(cairn.context_history("import", None).unwrap().len(), 4);
+    assert!(cairn.verify(&Scope::All).unwrap().valid());
 }

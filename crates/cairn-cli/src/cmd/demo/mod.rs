@@ -5,19 +5,19 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use cairn::core::tree::nest;
-use cairn::{Cairn, Options, Report, Scope, Summary};
+use cairn::{Cairn, Drift, Options, Report, Scope, Summary};
 use serde_json::json;
 
-use super::{Outcome, verify};
+use super::{Outcome, drift, verify};
 use crate::args::App;
 use crate::database::FILE;
 use crate::error::CliError;
 use crate::term::{Palette, Ui, draw_tree, trail_block, wrap};
-use story::{ACTION, AGENT, FORGERY, SESSION, STEPS, StoryClock, TRUTH};
+use story::{ACTION, AGENT, DECIDING, FORGERY, ROADMAP, SESSION, STEPS, StoryClock, TRUTH};
 
 const COPY: &str = "edited-copy.db";
 
-/// Play a small story: record, read, verify, catch a forgery
+/// Play a small story: record, read, see what drifted, catch a forgery
 ///
 /// Works in a folder of its own, which is removed at the end. Nothing of yours is touched.
 #[derive(Debug, clap::Args)]
@@ -34,6 +34,7 @@ pub(crate) struct Args {
 struct Findings {
     thoughts: Vec<Summary>,
     trails: Vec<Vec<Summary>>,
+    drift: Drift,
     before: Report,
     after: Report,
     edited: String,
@@ -49,6 +50,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             "tree": forest.tree,
             "action_id": ACTION,
             "trails": findings.trails,
+            "drift": findings.drift,
             "verify": verify::Data::of(&findings.before),
             "edit": {"id": findings.edited, "field": "content", "from": TRUTH, "to": FORGERY},
             "verify_edited_copy": verify::Data::of(&findings.after),
@@ -72,8 +74,11 @@ fn play(folder: &Path) -> Result<Findings, CliError> {
     for (number, step) in STEPS.iter().enumerate() {
         clock.move_to(number);
         let parent = step.parent.map(|parent| ids[parent].as_str());
-        ids.push(cairn.record(story::thought(step, parent))?.id.to_string());
+        let context_id = (number == DECIDING).then(|| freeze(&cairn, false)).transpose()?;
+        ids.push(cairn.record(story::thought(step, parent, context_id))?.id.to_string());
     }
+    freeze(&cairn, true)?;
+    let drift = cairn.drift(None, None)?;
     let thoughts = cairn.tree(SESSION, false)?;
     let trails = cairn.reasoning_trail(ACTION)?;
     let before = verify::check(&cairn, &Scope::All)?;
@@ -83,7 +88,13 @@ fn play(folder: &Path) -> Result<Findings, CliError> {
     edit(&copy)?;
     let after = verify::check(&reopen(&copy)?, &Scope::All)?;
     let edited = STEPS.iter().position(|step| step.text.contains(TRUTH)).map(|step| ids[step].clone());
-    Ok(Findings { thoughts, trails, before, after, edited: edited.unwrap_or_default() })
+    Ok(Findings { thoughts, trails, drift, before, after, edited: edited.unwrap_or_default() })
+}
+
+/// Writes the plan and freezes it.
+fn freeze(cairn: &Cairn, in_the_end: bool) -> Result<u64, CliError> {
+    cairn.roadmaps().register(story::plan(in_the_end))?;
+    Ok(cairn.context_ensure(ROADMAP, None)?.context.context_id)
 }
 
 fn reopen(path: &Path) -> Result<Cairn, CliError> {
@@ -159,6 +170,9 @@ fn page(findings: &Findings, ui: &Ui) -> String {
     page.text.push_str(
         &findings.trails.iter().map(|path| trail_block(path, ui.width, palette)).collect::<String>(),
     );
+    page.say("The plan has moved on since. Which decisions rest on what it was?");
+    page.command("cairn drift");
+    page.text.push_str(&drift::page(&findings.drift, ui));
     page.say("Can that be trusted? Cairn recomputes every hash from what is stored.");
     page.command("cairn verify");
     page.text.push_str(&verify::page(&findings.before, ui.width, palette));

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cairn::{NewThought, Options, ThoughtType, Timestamp};
+use cairn::{NewRoadmap, NewThought, Options, ThoughtType, Timestamp};
+use serde_json::{Value, json};
 
 pub(super) const SESSION: &str = "slow-checkout";
 pub(super) const AGENT: &str = "shop-agent";
@@ -43,12 +44,42 @@ pub(super) const STEPS: [Step; 9] = {
         step(9, Analysis, Some(1), None, "Option A: cache prices for 5 minutes; 0.9 s, but prices lag"),
         step(12, Reflection, Some(2), None, "Dropped A: an old price means a refund, says finance"),
         step(15, Analysis, Some(1), None, "Option B: all prices of a basket in one query; 0.7 s on a copy"),
-        step(18, Decision, Some(4), Some(ACTION), "Take B: one query, current prices, nothing to operate"),
+        step(18, Decision, Some(4), Some(ACTION), "Take B: one query, prices always current"),
         step(41, Plan, Some(5), Some(DEPLOYMENT), "Roll out to 5 %, watch errors for an hour, then to all"),
         step(107, Reflection, Some(6), None, "p95 fell from 4.1 s to 0.8 s, errors unchanged"),
         step(112, Reflection, Some(7), None, "Lesson: fail the build when a page needs over 20 queries"),
     ]
 };
+
+/// The plan that the decision is based on, and the step before which it is frozen.
+pub(super) const ROADMAP: &str = "checkout";
+pub(super) const DECIDING: usize = 5;
+
+/// The plan as it was, or as it is in the end, when the lesson has been learnt.
+pub(super) fn plan(in_the_end: bool) -> NewRoadmap {
+    let node = |id: &str, label: &str, phase: &str, needs: &[&str]| json!({"id": id, "label": label, "phase": phase, "dependencies": needs});
+    let nodes: Vec<Value> = if in_the_end {
+        vec![
+            node("prices", "Load all prices of a basket at once", "fix", &[]),
+            node("rollout", "Roll out", "run", &["prices"]),
+            node("budget", "Fail builds over 20 queries a page", "run", &["rollout"]),
+        ]
+    } else {
+        vec![
+            node("prices", "Load prices faster", "fix", &[]),
+            node("cache", "Cache prices", "fix", &["prices"]),
+            node("rollout", "Roll out", "run", &["prices"]),
+        ]
+    };
+    NewRoadmap {
+        roadmap_id: ROADMAP.into(),
+        title: "A fast checkout".into(),
+        nodes,
+        phases: vec![json!({"id": "fix"}), json!({"id": "run"})],
+        overwrite: in_the_end,
+        ..NewRoadmap::default()
+    }
+}
 
 /// Milliseconds from 1970 to the start of the story, and the day it happens on.
 const START: u64 = 1_776_418_200_000;
@@ -91,8 +122,9 @@ impl StoryClock {
 }
 
 /// A step as the recorder takes it.
-pub(super) fn thought(step: &Step, parent: Option<&str>) -> NewThought {
+pub(super) fn thought(step: &Step, parent: Option<&str>, context_id: Option<u64>) -> NewThought {
     NewThought {
+        context_id,
         parent_id: parent.map(str::to_string),
         action_id: step.action.map(str::to_string),
         ..NewThought::new(step.kind, step.text).session(SESSION).agent(AGENT)

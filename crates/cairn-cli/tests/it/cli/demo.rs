@@ -12,7 +12,7 @@ analysis   019d9aca-4340  Traces: 3.2 s pass in load_prices, 212 queries for one
 ├─ analysis   019d9ace-d720  Option A: cache prices for 5 minutes; 0.9 s, but prices lag
 │  reflection 019d9ad1-9640  Dropped A: an old price means a refund, says finance
 └─ analysis   019d9ad4-5560  Option B: all prices of a basket in one query; 0.7 s on a copy
-   decision   019d9ad7-1480  Take B: one query, current prices, nothing to operate → commit-4f2a91c
+   decision   019d9ad7-1480  Take B: one query, prices always current → commit-4f2a91c [context 1]
    plan       019d9aec-2320  Roll out to 5 %, watch errors for an hour, then to all → deploy-118
    reflection 019d9b28-8fe0  p95 fell from 4.1 s to 0.8 s, errors unchanged
    reflection 019d9b2d-23c0  Lesson: fail the build when a page needs over 20 queries
@@ -21,10 +21,16 @@ analysis   019d9aca-4340  Traces: 3.2 s pass in load_prices, 212 queries for one
     let verdict = "\
 1. content_hash_mismatch
    table    thought
-   record   019d9b28-8fe0-7a18-8000-0000000ca121 (step 7, log entry 8)
+   record   019d9b28-8fe0-7a18-8000-0000000ca121 (step 7, log entry 9)
    field    content_hash
 ";
-    assert!(text.contains("$ cairn verify\n9 thoughts recomputed, nothing was changed\n"), "{text}");
+    let drift = "\
+  rests on context 1 of checkout; current is context 2, 4 changes
+  ~ prices  Load prices faster → Load all prices of a basket at once  (renamed)
+";
+    assert!(text.contains(drift), "{text}");
+    let sound = "$ cairn verify\n9 thoughts and 2 snapshots recomputed, nothing was changed\n";
+    assert!(text.contains(sound), "{text}");
     assert!(text.contains(verdict), "{text}");
 }
 
