@@ -161,7 +161,11 @@ impl From<Error> for CliError {
                 failure.hint("`cairn context history ROADMAP` shows what there is")
             }
             Error::NotFound { .. } => failure.hint("`cairn list` shows what there is; ids may be shortened"),
-            Error::Conflict(_) => failure,
+            // These say themselves what to do.
+            Error::Conflict(_) | Error::AmbiguousLabel { .. } => failure,
+            Error::BudgetTooSmall { .. } => {
+                failure.hint("raise `--budget`, or leave it out to see everything")
+            }
             Error::TooLarge { field: "roadmap", .. } => {
                 failure.hint("split the plan into several roadmaps, and leave out what is no part of it")
             }

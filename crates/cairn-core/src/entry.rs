@@ -23,6 +23,11 @@ pub const THOUGHT: &str = "thought";
 /// The `kind` of an entry that records a snapshot of a roadmap.
 pub const SNAPSHOT: &str = "snapshot";
 
+/// The `kind` of an entry that records an event of a session.
+pub const EVENT: &str = "event";
+/// The `kind` of an entry that records a stored brief.
+pub const BRIEF: &str = "brief";
+
 /// Random bytes that keep a [`metadata_commitment`] from being guessed; they are stored beside the metadata.
 pub type Salt = [u8; 32];
 
@@ -174,6 +179,95 @@ impl SnapshotEntry<'_> {
     }
 }
 
+/// An entry that records an event of a session, borrowed from wherever its fields live.
+#[derive(Debug, Clone, Copy)]
+pub struct EventEntry<'a> {
+    /// Stands for the body.
+    pub body_hash: Sha,
+    /// Bytes of body.
+    pub body_length: u64,
+    /// When it was recorded, as text.
+    pub created_at: &'a str,
+    /// What happened.
+    pub event: &'a str,
+    /// The version of the body.
+    pub event_v: u64,
+    /// The caller's key, if it gave one.
+    pub idempotency_key: Option<&'a str>,
+    /// Position among the events of its session, from 0.
+    pub position: u64,
+    /// Position in the log.
+    pub seq: u64,
+    /// The session it belongs to.
+    pub session_id: &'a str,
+    /// The turn it belongs to.
+    pub turn: u64,
+}
+
+impl EventEntry<'_> {
+    /// Appends the entry's bytes to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        object
+            .sha("body_hash", &self.body_hash)
+            .number("body_length", self.body_length)
+            .text("created_at", self.created_at)
+            .text("event", self.event)
+            .number("event_v", self.event_v)
+            .text_or_null("idempotency_key", self.idempotency_key)
+            .text("kind", EVENT)
+            .number("position", self.position)
+            .number("seq", self.seq)
+            .text("session_id", self.session_id)
+            .number("turn", self.turn)
+            .number("v", VERSION);
+        object.end();
+    }
+}
+
+/// An entry that records a stored brief, borrowed from wherever its fields live.
+#[derive(Debug, Clone, Copy)]
+pub struct BriefEntry<'a> {
+    /// Its id.
+    pub brief_id: &'a str,
+    /// When it was stored, as text.
+    pub created_at: &'a str,
+    /// Stands for the whole brief.
+    pub data_hash: Sha,
+    /// Bytes of it.
+    pub data_length: u64,
+    /// The brief's own hash.
+    pub hash: Sha,
+    /// For which node.
+    pub node: &'a str,
+    /// Position in the log.
+    pub seq: u64,
+    /// The session it is of.
+    pub session_id: &'a str,
+    /// The turn it is for.
+    pub turn: u64,
+}
+
+impl BriefEntry<'_> {
+    /// Appends the entry's bytes to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        object
+            .text("brief_id", self.brief_id)
+            .text("created_at", self.created_at)
+            .sha("data_hash", &self.data_hash)
+            .number("data_length", self.data_length)
+            .sha("hash", &self.hash)
+            .text("kind", BRIEF)
+            .text("node", self.node)
+            .number("seq", self.seq)
+            .text("session_id", self.session_id)
+            .number("turn", self.turn)
+            .number("v", VERSION);
+        object.end();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -249,6 +343,41 @@ mod tests {
         assert_eq!(
             Sha::of(&bytes).to_string(),
             "74077c796d5afa0aba966d3e358870d9463271abbbfaa61c2026cfe729408669"
+        );
+    }
+
+    /// As above.
+    #[test]
+    fn the_bytes_of_events_and_briefs_are_frozen_too() {
+        let mut bytes = Vec::new();
+        EventEntry {
+            body_hash: Sha::of(b"body"),
+            body_length: 4,
+            created_at: "2026-04-17T00:00:00Z",
+            event: "turn_began",
+            event_v: 1,
+            idempotency_key: None,
+            position: 2,
+            seq: 9,
+            session_id: "s1",
+            turn: 1,
+        }
+        .write(&mut bytes);
+        BriefEntry {
+            brief_id: "b1",
+            created_at: "2026-04-17T00:00:00Z",
+            data_hash: Sha::of(b"data"),
+            data_length: 4,
+            hash: Sha::of(b"brief"),
+            node: "think",
+            seq: 10,
+            session_id: "s1",
+            turn: 1,
+        }
+        .write(&mut bytes);
+        assert_eq!(
+            Sha::of(&bytes).to_string(),
+            "2d57cc08b65943d3801385bdba4e42ac41beee2167478a0eb2c708797a23e5b4"
         );
     }
 

@@ -6,11 +6,14 @@
 //! - [`thought`]: one immutable record, its draft, and the hashes that link it to its task and its parent.
 //! - [`entry`]: the exact bytes of a log entry, which cover every field of what it records.
 //! - [`roadmap`]: plans, their snapshots, and what changed between two of them.
+//! - [`session`]: working memory: events, their fold, entities.
+//! - [`brief`]: the context for one node of a session.
 //! - [`tree`]: the session tree and the path from a root to a thought.
 //! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
 //! - [`metadata`]: the caller's own JSON, checked.
 //! - [`canonical`]: the JSON bytes that every hash is taken over.
 
+pub mod brief;
 pub mod canonical;
 pub mod entry;
 pub mod hash;
@@ -19,6 +22,7 @@ pub mod log;
 pub mod metadata;
 pub mod preview;
 pub mod roadmap;
+pub mod session;
 pub mod thought;
 pub mod time;
 pub mod tree;

@@ -1,6 +1,12 @@
 //! What this crate computes by hand, held against other implementations of the same standards, or against its own
-//! inverse.
+//! inverse; and the rules of sessions and briefs, one test each.
 
+/// Budgets, determinism, the shared beginning of successive briefs, and the bytes of one brief for ever.
+mod brief_budget;
+/// What each node sees.
+mod brief_views;
+/// In which words.
+mod brief_words;
 /// Canonical JSON: equal bytes to `serde_json_canonicalizer` and `serde_jcs`, or a documented refusal.
 mod canonical_oracles;
 /// The Merkle tree: equal roots and proofs to `tlog_tiles` and `ct-merkle`, each accepting the other's.
@@ -9,3 +15,13 @@ mod merkle_oracles;
 mod roadmap_diff;
 /// Reproducible pseudo-random numbers for the oracles.
 mod seeded;
+/// The rules of entities.
+mod session_entities;
+/// Recorded events stay readable.
+mod session_events;
+/// Folding random events.
+mod session_fold;
+/// The rules of turns and summaries.
+mod session_rules;
+/// Sessions for tests.
+mod session_script;

@@ -37,6 +37,26 @@ pub enum Error {
         /// The most it may have.
         limit: usize,
     },
+    /// A label could mean several drafts.
+    #[error("{path}: the label {label:?} could mean any of {}; name the draft with `from`", candidates.join(", "))]
+    AmbiguousLabel {
+        /// Which operation.
+        path: String,
+        /// The label.
+        label: String,
+        /// The drafts that have it.
+        candidates: Vec<String>,
+    },
+    /// What must be in a brief does not fit into its budget.
+    #[error("a budget of {budget} tokens is too small: with {item} it takes {needed}")]
+    BudgetTooSmall {
+        /// The budget.
+        budget: u64,
+        /// What did not fit.
+        item: String,
+        /// Tokens with it.
+        needed: u64,
+    },
     /// Other processes kept the database busy for too long; nothing was written.
     #[error("other processes kept the database busy for {seconds} s; nothing was written. Try again")]
     Busy {
@@ -61,6 +81,8 @@ impl Error {
             Error::NotFound { .. } => "NOT_FOUND",
             Error::Conflict(_) => "CONFLICT",
             Error::TooLarge { .. } => "TOO_LARGE",
+            Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",
+            Error::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
             Error::Busy { .. } => "BUSY",
             Error::Store(_) => "HANDLER_ERROR",
         }

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
+use crate::memory::States;
 use crate::options::{Clock, IdSource, Options};
 use crate::read::{ActionThought, Filter, Page};
 use crate::roadmap::Roadmaps;
@@ -23,7 +24,7 @@ use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{ListFilter, SearchScope, Store, StoreError};
 use crate::verify::{self, Progress, Report, Scope};
-use crate::writer::{Recorded, Request, Writer};
+use crate::writer::{Recorded, Writer};
 
 /// The most records in one page of a listing.
 const MAX_PAGE_RECORDS: u64 = 10_000;
@@ -39,10 +40,11 @@ pub struct Cairn {
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Limits,
-    clock: Clock,
+    pub(crate) clock: Clock,
     ids: IdSource,
     roadmaps: Roadmaps,
     pub(crate) readings: Readings,
+    pub(crate) states: States,
     /// Started by the first write: a program that only reads has no writer.
     writer: OnceLock<Result<Writer>>,
 }
@@ -66,6 +68,10 @@ pub struct Status {
     pub roadmaps: u64,
     /// Snapshots of them.
     pub contexts: u64,
+    /// Events of sessions.
+    pub events: u64,
+    /// Stored briefs.
+    pub briefs: u64,
     /// Thoughts that the search index covers; a search covers the rest before it answers.
     pub indexed: u64,
     /// Bytes on disk.
@@ -98,6 +104,7 @@ impl Cairn {
                 ids: options.ids,
                 roadmaps,
                 readings: Readings::default(),
+                states: States::default(),
                 writer: OnceLock::new(),
             }),
         })
@@ -130,7 +137,7 @@ impl Cairn {
         let salt = salt_for(thought.metadata.as_deref())?;
         let id = ThoughtId::new((self.inner.ids)())
             .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
-        self.writer()?.record(Box::new(Request { id, thought, salt, reply }));
+        self.writer()?.write(reply, move |step| step.record(id, thought, salt));
         Ok(())
     }
 
@@ -312,6 +319,8 @@ impl Cairn {
             sessions: counts.sessions,
             roadmaps: counts.roadmaps,
             contexts: counts.contexts,
+            events: counts.events,
+            briefs: counts.briefs,
             indexed: counts.indexed,
             bytes: counts.bytes,
             newest: counts.newest.and_then(|text| Timestamp::parse(text).ok()),

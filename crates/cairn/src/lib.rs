@@ -31,6 +31,7 @@ mod backup;
 mod context;
 mod error;
 mod handle;
+mod memory;
 mod options;
 mod read;
 mod roadmap;
@@ -50,6 +51,11 @@ pub use context::{
 };
 pub use error::{Error, OpenError, Result};
 pub use handle::{Cairn, Status};
+pub use memory::{
+    BriefComparison, BriefRequest, BriefVerdict, BuiltBrief, EntitiesChanged, EntityView, EventAdded,
+    EventView, NewSession, SectionComparison, SessionInfo, SessionOpened, StatePart, StoredBriefView,
+    Summarised, TurnBegun, TurnDone, TurnRange,
+};
 pub use options::{Durability, Options};
 pub use read::{ActionThought, Filter, Page};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};

@@ -5,6 +5,7 @@
 
 mod chain;
 mod context;
+mod memory;
 mod record;
 mod whole;
 
@@ -159,6 +160,10 @@ pub struct Report {
     pub records: u64,
     /// Snapshots of roadmaps checked.
     pub contexts: u64,
+    /// Events of sessions checked.
+    pub events: u64,
+    /// Stored briefs checked.
+    pub briefs: u64,
     /// Length of what was checked: thoughts of a session or task, or entries of the whole log.
     pub chain_length: u64,
     /// Entries in the log.
@@ -185,6 +190,8 @@ impl Report {
         Report {
             records: 0,
             contexts: 0,
+            events: 0,
+            briefs: 0,
             chain_length: 0,
             log_size: 0,
             root: None,
@@ -197,17 +204,22 @@ impl Report {
     /// The verdict in one sentence.
     pub fn message(&self) -> String {
         let some = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let checked = match (self.records, self.contexts) {
-            (thoughts, 0) => some(thoughts, "thought"),
-            (0, contexts) => some(contexts, "snapshot"),
-            (thoughts, contexts) => {
-                format!("{} and {}", some(thoughts, "thought"), some(contexts, "snapshot"))
-            }
+        let parts: Vec<String> = [
+            (self.records, "thought"),
+            (self.contexts, "snapshot"),
+            (self.events, "event"),
+            (self.briefs, "brief"),
+        ]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| some(*count, what))
+        .collect();
+        let checked = match &parts[..] {
+            [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+            parts => parts.join(""),
         };
         match (&self.findings[..], self.findings_total) {
-            ([], _) if self.records + self.contexts == 0 => {
-                "nothing is recorded here, and nothing is wrong".to_string()
-            }
+            ([], _) if checked.is_empty() => "nothing is recorded here, and nothing is wrong".to_string(),
             ([], _) => format!("{checked} recomputed, nothing was changed"),
             ([first, ..], 1) => first.message.clone(),
             ([first, ..], 2) => format!("{} (and 1 more finding)", first.message),
@@ -247,6 +259,8 @@ impl Findings {
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
+/// Verifies the log entry of one brief; says what is wrong with it.
+pub(crate) use memory::verify_brief as verify_brief_entry;
 
 /// Verifies what `scope` names.
 pub(crate) fn verify(

@@ -6,6 +6,7 @@
 //! appended since, all of it is read again.
 
 mod capture;
+mod memory;
 mod step;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cairn_core::entry::Salt;
-use cairn_core::id::ThoughtId;
-use cairn_core::thought::{CheckedThought, Thought};
+use cairn_core::thought::Thought;
 use tokio::sync::oneshot;
 
 use crate::context::ContextHead;
@@ -24,9 +23,11 @@ use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Append, StoreError, StoreWriter};
 pub(crate) use capture::Capture;
-use step::{Heads, Step};
+pub(crate) use memory::{Appended, EventRequest, StoreBrief};
+use step::Heads;
+pub(crate) use step::Step;
 
-/// The most thoughts and snapshots in one transaction.
+/// The most writes in one transaction.
 const MAX_BATCH: usize = 512;
 /// After this long without work, the derived tables are caught up.
 const IDLE: Duration = Duration::from_millis(150);
@@ -38,62 +39,59 @@ const MAX_BEHIND: u64 = 1 << 16;
 /// How long a writer that has just served many callers waits for them to come back.
 const GATHER: Duration = Duration::from_micros(200);
 
-/// A thought that is fit to record, with its salt and the one who waits for it.
-pub(crate) struct Request {
-    pub id: ThoughtId,
-    pub thought: CheckedThought,
-    pub salt: Option<Salt>,
-    pub reply: oneshot::Sender<Result<Recorded>>,
-}
-
 /// What was recorded; the metadata as canonical text, since parsing it is not the writer's work.
 pub(crate) struct Recorded {
     pub thought: Thought,
     pub metadata: Option<String>,
 }
 
-/// A snapshot to be made, and the one who waits for it.
-struct CaptureRequest {
-    capture: Capture,
-    reply: oneshot::Sender<Result<(ContextHead, bool)>>,
+/// Something to be written in one transaction with whatever else waits.
+trait Write: Send {
+    /// Writes it. An error ends the transaction; one that concerns this write alone is kept for the answer.
+    fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError>;
+    /// The transaction is committed: whoever waits is answered. It may have gone; what it asked for is written.
+    fn answer(self: Box<Self>);
+    /// Nothing of the transaction was written.
+    fn fail(self: Box<Self>, error: &StoreError);
 }
 
-/// What is written in one transaction with whatever else waits.
-enum Write {
-    Thought(Box<Request>),
-    Snapshot(Box<CaptureRequest>),
+/// A write, and the one who waits for it.
+struct Waiting<W, T> {
+    work: Option<W>,
+    result: Option<Result<T>>,
+    reply: oneshot::Sender<Result<T>>,
 }
 
-/// Who waits for the commit, and the answer.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "almost all are thoughts, and boxing them would cost each a malloc"
-)]
-enum Done {
-    Thought(oneshot::Sender<Result<Recorded>>, Result<Recorded>),
-    Snapshot(oneshot::Sender<Result<(ContextHead, bool)>>, Result<(ContextHead, bool)>),
-}
-
-impl Done {
-    /// The caller may have gone; what it asked for is recorded all the same.
-    fn send(self) {
-        match self {
-            Done::Thought(reply, result) => drop(reply.send(result)),
-            Done::Snapshot(reply, result) => drop(reply.send(result)),
+impl<W, T> Write for Waiting<W, T>
+where
+    W: FnOnce(&mut Step<'_>) -> Result<T> + Send,
+    T: Send,
+{
+    fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError> {
+        let work = self.work.take().expect("a transaction runs once");
+        match work(step) {
+            Err(Error::Store(error)) => Err(error),
+            Err(Error::Busy { .. }) => Err(StoreError::Busy),
+            result => {
+                self.result = Some(result);
+                Ok(())
+            }
         }
     }
 
-    /// Nothing of the transaction was written.
-    fn fail(self, error: &StoreError) {
-        match self {
-            Done::Thought(reply, _) => drop(reply.send(Err(error.clone().into()))),
-            Done::Snapshot(reply, _) => drop(reply.send(Err(error.clone().into()))),
-        }
+    fn answer(self: Box<Self>) {
+        let _ = self.reply.send(self.result.unwrap_or(Err(StoreError::Stopped.into())));
+    }
+
+    fn fail(self: Box<Self>, error: &StoreError) {
+        let _ = self.reply.send(Err(error.clone().into()));
     }
 }
 
 enum Job {
-    Write(Write),
+    Write(Box<dyn Write>),
+    /// A write after which the derived tables are caught up at once.
+    WriteAndIndex(Box<dyn Write>),
     CatchUp(oneshot::Sender<Result<()>>),
     Rebuild(oneshot::Sender<Result<()>>),
     Stop,
@@ -116,14 +114,27 @@ impl Writer {
         Writer { jobs, thread: Mutex::new(thread.ok()) }
     }
 
-    /// Queues a thought. If the writer has stopped, the reply is dropped, and the waiting side learns that.
-    pub fn record(&self, request: Box<Request>) {
-        let _ = self.jobs.send(Job::Write(Write::Thought(request)));
+    /// Queues a write. If the writer has stopped, the reply is dropped, and the waiting side learns that.
+    pub fn write<T: Send + 'static>(
+        &self,
+        reply: oneshot::Sender<Result<T>>,
+        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+    ) {
+        let _ = self.jobs.send(Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })));
+    }
+
+    /// Writes, and waits until that is durable.
+    pub fn write_now<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(|reply| Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })))
     }
 
     /// Makes a snapshot; returns it, and whether it was there already.
     pub fn capture(&self, capture: Capture) -> Result<(ContextHead, bool)> {
-        self.ask(|reply| Job::Write(Write::Snapshot(Box::new(CaptureRequest { capture, reply }))))
+        let work = move |step: &mut Step<'_>| step.capture(&capture);
+        self.ask(|reply| Job::WriteAndIndex(Box::new(Waiting { work: Some(work), result: None, reply })))
     }
 
     /// Brings the derived tables up to date with everything recorded before this call.
@@ -185,20 +196,23 @@ impl Work {
             idle_known = false;
             let mut batch = Vec::new();
             let mut others = Vec::new();
-            let mut stop = false;
+            let (mut stop, mut index) = (false, false);
             let mut sort = |job: Job| match job {
                 Job::Write(write) => batch.push(write),
+                Job::WriteAndIndex(write) => {
+                    batch.push(write);
+                    index = true;
+                }
                 Job::Stop => stop = true,
                 other => others.push(other),
             };
             sort(first);
             gather(queue, last_batch, &mut sort);
             last_batch = batch.len();
-            let snapshots = batch.iter().any(|write| matches!(write, Write::Snapshot(_)));
             if !batch.is_empty() {
                 self.write_all(batch);
             }
-            if snapshots {
+            if index {
                 // Documents of an older plan are pruned now, even if the program is about to end. An error here is
                 // met again, and reported, by the next search.
                 let _ = self.catch_up_once();
@@ -210,7 +224,7 @@ impl Work {
                         let rebuilt = self.store.clear_derived().map_err(Error::from);
                         drop(reply.send(rebuilt.and_then(|()| self.catch_up_all())));
                     }
-                    Job::Write(_) | Job::Stop => {}
+                    Job::Write(_) | Job::WriteAndIndex(_) | Job::Stop => {}
                 }
             }
             if stop {
@@ -235,67 +249,27 @@ impl Work {
         Ok(())
     }
 
-    fn write_all(&mut self, batch: Vec<Write>) {
-        let count = batch.len() as u64;
-        let mut done: Vec<Done> = Vec::with_capacity(batch.len());
-        let mut batch = batch.into_iter();
+    fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) {
         let Work { store, clock, heads, leaf, link, .. } = self;
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);
-            for write in batch.by_ref() {
-                match write {
-                    // Whoever waits is noted first, so that even a panic leaves nobody without an answer.
-                    Write::Thought(request) => {
-                        let Request { id, thought, salt, reply } = *request;
-                        done.push(Done::Thought(reply, Err(StoreError::Stopped.into())));
-                        let result = step.record(id, thought, salt);
-                        fatal(&result)?;
-                        if let Some(Done::Thought(_, answer)) = done.last_mut() {
-                            *answer = result;
-                        }
-                    }
-                    Write::Snapshot(request) => {
-                        let CaptureRequest { capture, reply } = *request;
-                        done.push(Done::Snapshot(reply, Err(StoreError::Stopped.into())));
-                        let result = step.capture(&capture);
-                        fatal(&result)?;
-                        if let Some(Done::Snapshot(_, answer)) = done.last_mut() {
-                            *answer = result;
-                        }
-                    }
-                }
-            }
+            batch.iter_mut().try_for_each(|write| write.run(&mut step))?;
             step.flush()
         };
         let committed = catch_unwind(AssertUnwindSafe(|| store.transaction(&mut write)))
             .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())));
         match committed {
             Ok(()) => {
-                self.behind += count;
-                done.into_iter().for_each(Done::send);
+                self.behind += batch.len() as u64;
+                batch.into_iter().for_each(|write| write.answer());
             }
             Err(error) => {
                 // Nothing of this batch was written, and what is remembered may be ahead of the log.
                 self.heads = None;
-                done.into_iter().for_each(|done| done.fail(&error));
-                for write in batch {
-                    match write {
-                        Write::Thought(request) => drop(request.reply.send(Err(error.clone().into()))),
-                        Write::Snapshot(request) => drop(request.reply.send(Err(error.clone().into()))),
-                    }
-                }
+                batch.into_iter().for_each(|write| write.fail(&error));
             }
         }
-    }
-}
-
-/// An error that ends the transaction, not only the call that met it.
-fn fatal<T>(result: &Result<T>) -> std::result::Result<(), StoreError> {
-    match result {
-        Err(Error::Store(error)) => Err(error.clone()),
-        Err(Error::Busy { .. }) => Err(StoreError::Busy),
-        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,9 @@ mod concurrent;
 /// Snapshots of roadmaps, and what drifted.
 #[path = "it/context.rs"]
 mod context;
+/// Working memory and briefs.
+#[path = "it/memory.rs"]
+mod memory;
 /// Files that cannot be opened, and what is said about them.
 #[path = "it/open.rs"]
 mod open;

@@ -10,6 +10,7 @@ mod callers;
 mod calls;
 mod data;
 mod machine;
+mod memory;
 mod peer;
 mod plans;
 mod read;
@@ -40,6 +41,8 @@ pub struct Sizes {
     pub starts: usize,
     /// Nodes of the large roadmap.
     pub plan: usize,
+    /// Turns of a session, and of a long one.
+    pub turns: [usize; 2],
 }
 
 const FULL: Sizes = Sizes {
@@ -51,6 +54,7 @@ const FULL: Sizes = Sizes {
     calls: (3_000, 12_000),
     starts: 15,
     plan: 10_000,
+    turns: [1_000, 10_000],
 };
 
 const QUICK: Sizes = Sizes {
@@ -62,6 +66,7 @@ const QUICK: Sizes = Sizes {
     calls: (100, 500),
     starts: 3,
     plan: 1_000,
+    turns: [50, 200],
 };
 
 fn main() -> Result<()> {
@@ -74,8 +79,8 @@ fn main() -> Result<()> {
             "--bench" => {}
             "--quick" => sizes = &QUICK,
             verify::CHILD => return verify::child(args.next().as_deref().unwrap_or_default()),
-            "a" | "b" | "c" | "d" | "e" | "f" | "g" => letters.push(arg),
-            _ => bail!("give letters from a to g, or --quick; found `{arg}`"),
+            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" => letters.push(arg),
+            _ => bail!("give letters from a to h, or --quick; found `{arg}`"),
         }
     }
     let wanted = |letter: &str| letters.is_empty() || letters.iter().any(|given| given == letter);
@@ -101,6 +106,9 @@ fn main() -> Result<()> {
     }
     if wanted("g") {
         plans::run(sizes)?;
+    }
+    if wanted("h") {
+        memory::run(sizes)?;
     }
     machine::describe_load();
     Ok(())

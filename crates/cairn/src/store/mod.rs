@@ -16,10 +16,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
+use cairn_core::brief::TraceThought;
 use cairn_core::entry::Salt;
-use cairn_core::id::ThoughtId;
+use cairn_core::id::{BriefId, SessionId, ThoughtId};
 use cairn_core::log::Node;
 use cairn_core::thought::{Thought, ThoughtType};
+use cairn_core::time::Timestamp;
 use cairn_core::tree::Summary;
 
 use crate::context::{ContextHead, NodeHit};
@@ -95,6 +97,17 @@ pub struct RoadmapHead {
     pub no: i64,
     /// Snapshots of it.
     pub length: u64,
+}
+
+/// How far the memory of a session has come.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryHead {
+    /// The session's number in this store.
+    pub session_no: i64,
+    /// Events of it.
+    pub length: u64,
+    /// Position of the newest in the log; 0 if there is none.
+    pub newest: u64,
 }
 
 /// What a child needs to know of its parent.
@@ -176,6 +189,101 @@ pub struct ContextRow<'a> {
     pub salt: Option<&'a Salt>,
 }
 
+/// An event of a session as it is written.
+pub struct EventRow<'a> {
+    /// Position in the log.
+    pub seq: u64,
+    /// Number of its session.
+    pub session_no: i64,
+    /// Position among the events of its session.
+    pub position: u64,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// What happened.
+    pub kind: &'a str,
+    /// Version of the body.
+    pub v: u64,
+    /// When it was recorded.
+    pub created_at: &'a str,
+    /// Canonical JSON.
+    pub body: &'a str,
+    /// The caller's key.
+    pub idempotency_key: Option<&'a str>,
+}
+
+/// A brief as it is written.
+pub struct BriefRow<'a> {
+    /// Position in the log.
+    pub seq: u64,
+    /// Its id.
+    pub id: &'a str,
+    /// Number of its session.
+    pub session_no: i64,
+    /// For which node.
+    pub node: &'a str,
+    /// The turn it is for.
+    pub turn: u64,
+    /// When it was stored.
+    pub created_at: &'a str,
+    /// Its own hash.
+    pub hash: Sha,
+    /// Canonical JSON.
+    pub data: &'a str,
+}
+
+/// An event of a session as it is read.
+#[derive(Debug, Clone)]
+pub struct ReadEvent {
+    /// Position in the log.
+    pub seq: u64,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// What happened.
+    pub kind: String,
+    /// Version of the body.
+    pub v: u64,
+    /// When it was recorded.
+    pub created_at: Timestamp,
+    /// Canonical JSON.
+    pub body: String,
+}
+
+/// A stored brief as it is read.
+#[derive(Debug, Clone)]
+pub struct ReadBrief {
+    /// Position in the log.
+    pub seq: u64,
+    /// Its id.
+    pub id: BriefId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// Its own hash.
+    pub hash: Sha,
+    /// Canonical JSON.
+    pub data: String,
+}
+
+/// A session in a listing.
+#[derive(Debug, Clone)]
+pub struct SessionCounts {
+    /// Its label.
+    pub session_id: SessionId,
+    /// Thoughts.
+    pub thoughts: u64,
+    /// Events of its memory.
+    pub events: u64,
+    /// Position of its newest record in the log.
+    pub newest: u64,
+    /// When that was recorded.
+    pub updated_at: Timestamp,
+    /// The turn it is in.
+    pub turn: u64,
+}
+
 /// A database that can be opened for reading by many and for writing by one at a time.
 pub trait Store: Send + Sync {
     /// Opens the one writer of this process.
@@ -221,6 +329,29 @@ pub trait Store: Send + Sync {
     fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)>;
     /// The newest `limit` of the latter, newest first.
     fn drifted(&self, roadmap_id: Option<&str>, limit: u64) -> Result<Vec<Thought>>;
+    /// How far a session's memory has come; none if it has none.
+    fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>>;
+    /// Visits the events of a session after one position of the log and up to another, in order, until the
+    /// visitor says no.
+    fn events(
+        &self,
+        session_id: &str,
+        after: u64,
+        to: u64,
+        visit: &mut dyn FnMut(ReadEvent) -> bool,
+    ) -> Result<()>;
+    /// The event recorded under a key.
+    fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>>;
+    /// The content of a body.
+    fn body(&self, digest: &Sha) -> Result<Option<String>>;
+    /// The thoughts of a session after one position of the log and up to another.
+    fn trace(&self, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>>;
+    /// Where the newest thought of a session up to a position of the log is.
+    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>>;
+    /// A stored brief.
+    fn brief(&self, id: &str) -> Result<Option<ReadBrief>>;
+    /// Sessions whose newest record is before a position of the log, newest first.
+    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
     /// Counts and sizes.
     fn counts(&self) -> Result<Counts>;
     /// Copies a consistent state to a new file at `to`.
@@ -270,6 +401,10 @@ pub struct Counts {
     pub roadmaps: u64,
     /// Snapshots.
     pub contexts: u64,
+    /// Events of sessions.
+    pub events: u64,
+    /// Stored briefs.
+    pub briefs: u64,
     /// Thoughts that the search index covers.
     pub indexed: u64,
     /// Bytes on disk.
@@ -320,6 +455,22 @@ pub trait Append {
     fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()>;
     /// Moves a roadmap's head.
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()>;
+    /// How far a session's memory has come; none if it has none.
+    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>>;
+    /// The event recorded under a key.
+    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>>;
+    /// Whether a body is stored, and still is `data`.
+    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>>;
+    /// The number of a brief's session.
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>>;
+    /// Adds an event.
+    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()>;
+    /// Adds content that the event at `seq` is the first to name.
+    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()>;
+    /// Adds a brief.
+    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()>;
+    /// Moves the head of a session's memory.
+    fn set_memory(&mut self, head: &MemoryHead) -> Result<()>;
     /// Adds a task of length 0 and returns its number.
     fn add_task(&mut self, name: &str) -> Result<i64>;
     /// Adds a session of length 0 and returns its number.
@@ -356,6 +507,14 @@ pub trait Audit: Send {
     fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool>;
     /// Where in the log the snapshot of that number is.
     fn context_seq(&self, id: u64) -> Result<Option<u64>>;
+    /// The event of an entry, as stored; false if there is none.
+    fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool>;
+    /// The content of a digest: the first event that names it, and the content, as stored.
+    fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool>;
+    /// The brief of an entry, as stored; false if there is none.
+    fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool>;
+    /// Where in the log the brief of that id is, and the number of its session.
+    fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>>;
     /// The `hash` at a position of a task chain.
@@ -388,6 +547,25 @@ pub struct Totals {
     pub thoughts: u64,
     /// Snapshots.
     pub contexts: u64,
+    /// Events.
+    pub events: u64,
+    /// Contents of entities.
+    pub bodies: u64,
+    /// Stored briefs.
+    pub briefs: u64,
+}
+
+impl Totals {
+    /// Adds those of another part.
+    pub fn add(&mut self, other: &Totals) {
+        self.entries += other.entries;
+        self.nodes += other.nodes;
+        self.thoughts += other.thoughts;
+        self.contexts += other.contexts;
+        self.events += other.events;
+        self.bodies += other.bodies;
+        self.briefs += other.briefs;
+    }
 }
 
 /// A chain of thoughts by its label.
@@ -490,4 +668,44 @@ pub struct StoredContext<'a> {
     pub metadata: Option<&'a str>,
     /// See [`ContextRow::salt`].
     pub salt: Option<&'a [u8]>,
+}
+
+/// An event's row, as stored.
+#[derive(Clone, Copy)]
+pub struct StoredEvent<'a> {
+    /// The label of its session.
+    pub session_id: Option<&'a str>,
+    /// See [`EventRow::position`].
+    pub position: i64,
+    /// See [`EventRow::turn`].
+    pub turn: i64,
+    /// See [`EventRow::kind`].
+    pub kind: &'a str,
+    /// See [`EventRow::v`].
+    pub v: i64,
+    /// See [`EventRow::created_at`].
+    pub created_at: &'a str,
+    /// See [`EventRow::body`].
+    pub body: Option<&'a str>,
+    /// See [`EventRow::idempotency_key`].
+    pub idempotency_key: Option<&'a str>,
+}
+
+/// A brief's row, as stored.
+#[derive(Clone, Copy)]
+pub struct StoredBrief<'a> {
+    /// See [`BriefRow::id`].
+    pub id: &'a str,
+    /// The label of its session.
+    pub session_id: Option<&'a str>,
+    /// See [`BriefRow::node`].
+    pub node: &'a str,
+    /// See [`BriefRow::turn`].
+    pub turn: i64,
+    /// See [`BriefRow::created_at`].
+    pub created_at: &'a str,
+    /// See [`BriefRow::hash`].
+    pub hash: &'a [u8],
+    /// See [`BriefRow::data`].
+    pub data: Option<&'a str>,
 }

@@ -66,6 +66,8 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
     Ok(Report {
         records: seen,
         contexts: 0,
+        events: 0,
+        briefs: 0,
         chain_length: length,
         log_size: head.size,
         root: None,

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use cairn_core::Sha;
-use cairn_core::entry::{GENESIS, Genesis, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{
+    BRIEF, EVENT, GENESIS, Genesis, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment,
+};
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use serde_json::Value;
 
 use super::context::Contexts;
+use super::memory::Memory;
 use super::{Finding, Reason};
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
 
@@ -33,6 +36,8 @@ pub struct Checker<'a> {
     link: Vec<u8>,
     /// Checks snapshots, and whether those that thoughts name exist.
     pub contexts: Contexts,
+    /// Checks events and briefs.
+    pub memory: Memory,
     /// Thoughts seen.
     pub thoughts: u64,
     /// Thoughts seen that the derived list of actions must name.
@@ -61,6 +66,7 @@ impl<'a> Checker<'a> {
             leaf: Vec::new(),
             link: Vec::new(),
             contexts: Contexts::default(),
+            memory: Memory::default(),
             thoughts: 0,
             actions: 0,
         }
@@ -89,6 +95,8 @@ impl<'a> Checker<'a> {
             }
             (GENESIS, None) => self.check_genesis(seq, entry),
             (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
+            (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
+            (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf)?,
             (kind, thought) => {
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");
@@ -221,6 +229,15 @@ impl<'a> Checker<'a> {
         {
             let expected = format!("an earlier snapshot of the number {id}");
             return wrong(Reason::MissingRecord, "context_id", &expected, &"none");
+        }
+        if let Some(id) = thought.brief_id
+            && !self
+                .audit
+                .brief_place(id)?
+                .is_some_and(|(place, session)| place < seq && session == thought.session_no)
+        {
+            let expected = "an earlier brief of the same session";
+            return wrong(Reason::MissingRecord, "brief_id", &expected, &"none");
         }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;

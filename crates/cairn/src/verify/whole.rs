@@ -8,7 +8,7 @@ use cairn_core::log::{Edge, Node};
 use super::record::Checker;
 use super::{Finding, Findings, Progress, Reason, Report};
 use crate::error::Result;
-use crate::store::{Audit, LogHead, Store, StoreError};
+use crate::store::{Audit, LogHead, Store, StoreError, Totals};
 
 /// Leaves are checked in chunks of this many, each a complete subtree.
 const CHUNK_LEVEL: u8 = 12;
@@ -26,8 +26,7 @@ enum Subtree {
 /// What was found in a part of the log.
 struct Part {
     findings: Findings,
-    thoughts: u64,
-    contexts: u64,
+    counted: Totals,
     actions: u64,
     chunks: Vec<Subtree>,
 }
@@ -41,11 +40,10 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
     let parts = check_parts(store, &head, derived_through, progress, &mut findings)?;
 
     let mut tree = Some(Edge::empty());
-    let (mut thoughts, mut contexts, mut actions) = (0, 0, 0);
+    let (mut counted, mut actions) = (Totals::default(), 0);
     for part in parts {
         findings.append(part.findings);
-        thoughts += part.thoughts;
-        contexts += part.contexts;
+        counted.add(&part.counted);
         actions += part.actions;
         for subtree in part.chunks {
             tree = add_to_tree(tree, subtree, &*audit, &mut findings)?;
@@ -56,7 +54,7 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
         let message = "the stored root of the log is not the root of its entries";
         findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, head.root));
     }
-    check_totals(&*audit, &head, thoughts, contexts, &mut findings)?;
+    check_totals(&*audit, &head, &counted, &mut findings)?;
     check_derived(&head, derived_through, listed_actions, actions, &mut findings);
     audit.heads_schema_and_documents(&mut |finding| findings.add(finding))?;
 
@@ -73,8 +71,10 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
     let (findings, findings_total) = findings.sorted();
     let chain_length = head.size;
     Ok(Report {
-        records: thoughts,
-        contexts,
+        records: counted.thoughts,
+        contexts: counted.contexts,
+        events: counted.events,
+        briefs: counted.briefs,
         chain_length,
         log_size: head.size,
         root,
@@ -148,8 +148,14 @@ fn check_part(
     }
     Ok(Part {
         findings,
-        thoughts: checker.thoughts,
-        contexts: checker.contexts.seen,
+        counted: Totals {
+            thoughts: checker.thoughts,
+            contexts: checker.contexts.seen,
+            events: checker.memory.events,
+            bodies: checker.memory.bodies,
+            briefs: checker.memory.briefs,
+            ..Totals::default()
+        },
         actions: checker.actions,
         chunks: subtrees,
     })
@@ -267,21 +273,18 @@ fn add_to_tree(
 }
 
 /// Whether there are rows beyond those that belong to the log.
-fn check_totals(
-    audit: &dyn Audit,
-    head: &LogHead,
-    thoughts: u64,
-    contexts: u64,
-    findings: &mut Findings,
-) -> Result<()> {
+fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &mut Findings) -> Result<()> {
     let totals = audit.totals()?;
     // A complete node stands over each aligned group of two, four, eight … leaves.
     let expected_nodes: u64 = (1..64).map(|level| head.size >> level).sum();
     for (table, expected, actual) in [
         ("entry", head.size, totals.entries),
         ("node", expected_nodes, totals.nodes),
-        ("thought", thoughts, totals.thoughts),
-        ("context", contexts, totals.contexts),
+        ("thought", counted.thoughts, totals.thoughts),
+        ("context", counted.contexts, totals.contexts),
+        ("event", counted.events, totals.events),
+        ("body", counted.bodies, totals.bodies),
+        ("brief", counted.briefs, totals.briefs),
     ] {
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };

@@ -12,7 +12,7 @@ use cairn_core::time::Timestamp;
 use super::Recorded;
 use crate::error::{Error, Result};
 use crate::options::Clock;
-use crate::store::{Append, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
+use crate::store::{Append, MemoryHead, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
 
 /// How many labels and possible parents are remembered at most.
 const MAX_REMEMBERED: usize = 1 << 14;
@@ -23,6 +23,7 @@ pub struct Heads {
     tasks: HashMap<String, TaskHead>,
     sessions: HashMap<String, SessionHead>,
     parents: HashMap<ThoughtId, ParentLink>,
+    pub(super) memories: HashMap<String, MemoryHead>,
     /// How many snapshots there are, once somebody has asked.
     pub(super) contexts: Option<u64>,
 }
@@ -49,6 +50,7 @@ impl Heads {
                 tasks: HashMap::new(),
                 sessions: HashMap::new(),
                 parents: HashMap::new(),
+                memories: HashMap::new(),
                 contexts: None,
             });
         }
@@ -59,6 +61,9 @@ impl Heads {
         }
         if heads.parents.len() > MAX_REMEMBERED {
             heads.parents.clear();
+        }
+        if heads.memories.len() > MAX_REMEMBERED {
+            heads.memories.clear();
         }
         Ok(heads)
     }
@@ -72,7 +77,7 @@ struct Moved {
 }
 
 /// One transaction under way.
-pub struct Step<'a> {
+pub(crate) struct Step<'a> {
     pub(super) tx: &'a mut dyn Append,
     pub(super) heads: &'a mut Heads,
     pub(super) clock: &'a Clock,
@@ -108,10 +113,15 @@ impl<'a> Step<'a> {
         {
             return Err(Error::NotFound { what: "context", id: id.to_string() });
         }
-        if let Some(id) = &thought.brief_id {
-            return Err(Error::NotFound { what: "brief", id: id.to_string() });
-        }
         let session = self.session(thought.session_id.as_str())?;
+        if let Some(id) = &thought.brief_id {
+            let of = self.tx.brief_session(id.as_str())?;
+            let of = of.ok_or_else(|| Error::NotFound { what: "brief", id: id.to_string() })?;
+            if session.is_none_or(|session| session.no != of) {
+                let message = format!("brief `{id}` is of another session than `{}`", thought.session_id);
+                return Err(Error::invalid("brief_id", message));
+            }
+        }
         let parent = self.parent(&thought, session.as_ref())?;
         let task = self.task(thought.task_id.as_str())?;
         let taken = || Error::Conflict(format!("a thought with the id `{id}` is already recorded"));
@@ -153,7 +163,7 @@ impl<'a> Step<'a> {
             agent_id: thought.agent_id.as_str(),
             action_id: thought.action_id.as_ref().map(|id| id.as_str()),
             context_id: thought.context_id,
-            brief_id: None,
+            brief_id: thought.brief_id.as_ref().map(|id| id.as_str()),
             timestamp: timestamp.as_str(),
             content: &thought.content,
             metadata: thought.metadata.as_deref(),
@@ -206,7 +216,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+    /// A session's head; none if the session is new.
+    pub(super) fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
         match self.heads.sessions.get(name) {
             Some(session) => Ok(Some(*session)),
             None => Ok(self.tx.session(name)?),
@@ -282,7 +293,7 @@ impl<'a> Step<'a> {
 }
 
 /// Overwrites without allocating the key again.
-fn remember<T>(heads: &mut HashMap<String, T>, name: &str, head: T) {
+pub(super) fn remember<T>(heads: &mut HashMap<String, T>, name: &str, head: T) {
     match heads.get_mut(name) {
         Some(slot) => *slot = head,
         None => drop(heads.insert(name.to_string(), head)),

@@ -1,7 +1,7 @@
 //! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
 //! must name a place. Likewise for rows that are deleted, doubled and swapped.
 
-use cairn::{Cairn, NewThought, Report, Scope, ThoughtType};
+use cairn::{BriefRequest, Cairn, NewSession, NewThought, Report, Scope, ThoughtType};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
@@ -48,6 +48,19 @@ fn filled() -> TestCairn {
             NewThought::new(ThoughtType::Decision, "based on n1").session("session 0").agent("ada");
         draft.context_id = Some(context.context_id);
         db.record(draft).unwrap();
+    }
+    // A session with memory, and a brief that a decision names.
+    for session in ["memory", "session 0"] {
+        db.session_open(NewSession { session_id: Some(session.into()), ..NewSession::default() }).unwrap();
+        db.turn_begin(session, "What is there?", Some(format!("turn of {session}"))).unwrap();
+        let read = json!({"op": "read", "type": "recipe", "id": "r1", "body": {"for": session}});
+        db.entity_apply(session, vec![read], None, None).unwrap();
+        let request =
+            BriefRequest { session_id: session.into(), node: "act".into(), ..BriefRequest::default() };
+        let brief = db.brief_build(&request, true).unwrap();
+        let draft = NewThought::new(ThoughtType::Decision, "as the brief says").session(session).agent("ada");
+        let brief_id = brief.brief_id.map(|id| id.to_string());
+        db.record(NewThought { brief_id, ..draft }).unwrap();
     }
     // A search makes the index cover all of it.
     let query = cairn::SearchQuery { query: "thought".into(), ..Default::default() };
@@ -241,7 +254,9 @@ fn any_doubled_row_is_found() {
                 (_, "seq" | "no" | "id" | "one" | "name" | "idempotency_key")
                     | ("node", "idx")
                     | ("thought", "position" | "step_index")
-                    | ("context", "position")
+                    | ("context" | "event", "position")
+                    | ("memory", "session_no")
+                    | ("body", "sha256")
                     | ("snapshot", "content_hash")
                     | ("search_idx" | "rag_search_idx", "term")
                     | ("search_config" | "rag_search_config", "k")
@@ -289,6 +304,10 @@ fn any_two_swapped_rows_are_found() {
         ("context", "id", "created_at, metadata, salt"),
         ("roadmap", "no", "length"),
         ("rag_documents", "no", "node"),
+        ("event", "seq", "kind, body"),
+        ("body", "rowid", "data"),
+        ("brief", "seq", "hash, data"),
+        ("memory", "session_no", "newest"),
     ] {
         let copy = Copy::of(&db);
         let sql = &copy.sql;

@@ -6,10 +6,11 @@ use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, fts5, read};
+use super::{SqliteStore, context, fts5, memory, read};
 use crate::context::ContextHead;
 use crate::store::{
-    Append, ContextRow, ParentLink, RoadmapHead, SessionHead, StoreError, StoreWriter, TaskHead, ThoughtRow,
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead, SessionHead,
+    StoreError, StoreWriter, TaskHead, ThoughtRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -211,6 +212,38 @@ impl Append for SqliteAppend<'_> {
 
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
         self.execute("UPDATE roadmap SET length = ?2 WHERE no = ?1", params![head.no, head.length])
+    }
+
+    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
+        memory::head(self.transaction, session_id).map_err(store_error)
+    }
+
+    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
+        memory::event_by_key(self.transaction, key).map_err(store_error)
+    }
+
+    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
+        memory::has_body(self.transaction, digest, data).map_err(store_error)
+    }
+
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        memory::brief_session(self.transaction, id).map_err(store_error)
+    }
+
+    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        memory::insert_event(self.transaction, row).map_err(store_error)
+    }
+
+    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
+        memory::insert_body(self.transaction, digest, seq, data).map_err(store_error)
+    }
+
+    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
+        memory::insert_brief(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
+        memory::set_head(self.transaction, head).map_err(store_error)
     }
 
     fn add_task(&mut self, name: &str) -> Result<i64> {

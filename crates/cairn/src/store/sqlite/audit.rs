@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::check;
 use super::error::store_error;
 use crate::store::{
-    Audit, ChainOf, LogHead, Scanned, StoreError, StoredContext, StoredEntry, StoredThought, Totals,
+    Audit, ChainOf, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent,
+    StoredThought, Totals,
 };
 use crate::verify::Finding;
 
@@ -214,7 +215,8 @@ impl Audit for SqliteAudit {
     fn totals(&self) -> Result<Totals> {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
-               (SELECT count(*) FROM context)",
+               (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
+               (SELECT count(*) FROM brief)",
             [],
             |row| {
                 Ok(Totals {
@@ -222,6 +224,9 @@ impl Audit for SqliteAudit {
                     nodes: row.get(1)?,
                     thoughts: row.get(2)?,
                     contexts: row.get(3)?,
+                    events: row.get(4)?,
+                    bodies: row.get(5)?,
+                    briefs: row.get(6)?,
                 })
             },
         )
@@ -266,6 +271,65 @@ impl Audit for SqliteAudit {
                 Ok((row.get(0)?, row.get(1)?, sha(row, 2)?.unwrap_or(Sha::ZERO)))
             })?;
         Ok(found)
+    }
+
+    fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
+        let sql = "SELECT s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key
+                   FROM event e LEFT JOIN session s ON s.no = e.session_no WHERE e.seq = ?1";
+        let mut found = false;
+        self.each(sql, [seq], |row| {
+            found = true;
+            let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            visit(StoredEvent {
+                session_id: text(0),
+                position: row.get(1)?,
+                turn: row.get(2)?,
+                kind: text(3).unwrap_or_default(),
+                v: row.get(4)?,
+                created_at: text(5).unwrap_or_default(),
+                body: text(6),
+                idempotency_key: text(7),
+            });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
+        let mut found = false;
+        self.each("SELECT seq, data FROM body WHERE sha256 = ?1", [&digest.0[..]], |row| {
+            found = true;
+            visit(row.get(0)?, row.get_ref(1)?.as_str().ok());
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool> {
+        let sql = "SELECT b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data
+                   FROM brief b LEFT JOIN session s ON s.no = b.session_no WHERE b.seq = ?1";
+        let mut found = false;
+        self.each(sql, [seq], |row| {
+            found = true;
+            let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            visit(StoredBrief {
+                id: text(0).unwrap_or_default(),
+                session_id: text(1),
+                node: text(2).unwrap_or_default(),
+                turn: row.get(3)?,
+                created_at: text(4).unwrap_or_default(),
+                hash: row.get_ref(5)?.as_blob().unwrap_or_default(),
+                data: text(6),
+            });
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
+        self.one("SELECT seq, session_no FROM brief WHERE id = ?1", [id], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
     }
 
     fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {

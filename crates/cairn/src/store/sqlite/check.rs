@@ -32,8 +32,9 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     }
     let mut sessions = connection.prepare(
         "SELECT * FROM (
-           SELECT name, length, (SELECT count(*) FROM thought WHERE session_no = no) AS counted FROM session)
-         WHERE length IS NOT counted OR length = 0",
+           SELECT name, length, (SELECT count(*) FROM thought WHERE session_no = no) AS counted,
+             (SELECT count(*) FROM memory WHERE session_no = no) AS remembered FROM session)
+         WHERE length IS NOT counted OR (length = 0 AND remembered = 0)",
     )?;
     let mut rows = sessions.query([])?;
     while let Some(row) = rows.next()? {
@@ -47,6 +48,31 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     let mut rows = roadmaps.query([])?;
     while let Some(row) = rows.next()? {
         length_differs(row, "roadmap", "snapshots", visit)?;
+    }
+    let mut memories = connection.prepare(
+        "SELECT * FROM (
+           SELECT coalesce((SELECT name FROM session WHERE no = session_no), '?') AS name, length,
+             (SELECT count(*) FROM event e WHERE e.session_no = m.session_no) AS counted, newest,
+             (SELECT max(seq) FROM event e WHERE e.session_no = m.session_no) AS last FROM memory m)
+         WHERE length IS NOT counted OR newest IS NOT last",
+    )?;
+    let mut rows = memories.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let message = format!(
+            "the memory of session `{name}` should have {length} events and a newest one that is noted; it has {counted}"
+        );
+        let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
+        visit(Finding::new(reason, "memory", message).field("length", counted, length));
+    }
+    let unremembered: i64 = connection.query_row(
+        "SELECT count(DISTINCT session_no) FROM event WHERE session_no NOT IN (SELECT session_no FROM memory)",
+        [],
+        |row| row.get(0),
+    )?;
+    if unremembered > 0 {
+        let message = format!("the memory of {unremembered} sessions with events has no head");
+        visit(Finding::new(Reason::IndexMismatch, "memory", message));
     }
     let unused: i64 = connection.query_row(
         "SELECT count(*) FROM snapshot WHERE no NOT IN (SELECT snapshot_no FROM context)",

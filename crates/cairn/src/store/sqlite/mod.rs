@@ -6,6 +6,7 @@ mod check;
 mod context;
 mod error;
 mod fts5;
+mod memory;
 mod read;
 mod schema;
 mod search;

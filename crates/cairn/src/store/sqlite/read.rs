@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
+use cairn_core::brief::TraceThought;
 use cairn_core::id::{ActionId, BriefId, ThoughtId};
 use cairn_core::thought::Thought;
 use cairn_core::tree::Summary;
@@ -12,11 +13,14 @@ use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context};
+use super::{SqliteStore, context, memory};
 use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
-use crate::store::{Audit, Counts, ListFilter, LogHead, SearchScope, Store, StoreError, StoreWriter};
+use crate::store::{
+    Audit, Counts, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope, SessionCounts, Store,
+    StoreError, StoreWriter,
+};
 use crate::verify::Progress;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -288,6 +292,44 @@ impl Store for SqliteStore {
         self.read(|connection| context::drifted(connection, roadmap_id, limit))
     }
 
+    fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>> {
+        self.read(|connection| memory::head(connection, session_id))
+    }
+
+    fn events(
+        &self,
+        session_id: &str,
+        after: u64,
+        to: u64,
+        visit: &mut dyn FnMut(ReadEvent) -> bool,
+    ) -> Result<()> {
+        self.read(|connection| memory::events(connection, session_id, after, to, visit))
+    }
+
+    fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>> {
+        self.read(|connection| memory::event_by_key(connection, key))
+    }
+
+    fn body(&self, digest: &Sha) -> Result<Option<String>> {
+        self.read(|connection| memory::body(connection, digest))
+    }
+
+    fn trace(&self, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>> {
+        self.read(|connection| memory::trace(connection, session_id, after, to))
+    }
+
+    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
+        self.read(|connection| memory::newest_thought(connection, session_id, to))
+    }
+
+    fn brief(&self, id: &str) -> Result<Option<ReadBrief>> {
+        self.read(|connection| memory::brief(connection, id))
+    }
+
+    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
+        self.read(|connection| memory::sessions(connection, before, limit))
+    }
+
     fn counts(&self) -> Result<Counts> {
         self.read(|connection| {
             let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -296,7 +338,8 @@ impl Store for SqliteStore {
                    (SELECT count(*) FROM thought WHERE seq <= (SELECT through FROM derived)),
                    (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
                    (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), sqlite_version(),
-                   (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context)",
+                   (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context), (SELECT count(*) FROM event),
+                   (SELECT count(*) FROM brief)",
                 [],
                 |row| {
                     Ok(Counts {
@@ -310,6 +353,8 @@ impl Store for SqliteStore {
                         engine: row.get::<_, String>(6).map(|version| format!("SQLite {version}"))?,
                         roadmaps: row.get(7)?,
                         contexts: row.get(8)?,
+                        events: row.get(9)?,
+                        briefs: row.get(10)?,
                     })
                 },
             )

@@ -14,9 +14,10 @@ use crate::error::OpenError;
 pub const APPLICATION_ID: i32 = 0x4341_524e;
 
 /// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../migrations/sqlite/0001_trail.sql"),
     include_str!("../../../migrations/sqlite/0002_snapshots.sql"),
+    include_str!("../../../migrations/sqlite/0003_memory.sql"),
 ];
 
 /// The version this program writes.

@@ -1,0 +1,385 @@
+//! Building, storing, verifying and comparing briefs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cairn_core::Sha;
+use cairn_core::brief::tokens::Counter;
+use cairn_core::brief::{Brief, Depth, Layout, Material, Node, Options, build, needed_bodies};
+use cairn_core::canonical;
+use cairn_core::id::{BriefId, SessionId};
+use cairn_core::session::SessionState;
+use cairn_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::append::session_id_of;
+use crate::error::{Error, Result};
+use crate::handle::Cairn;
+use crate::store::{ReadBrief, StoreError};
+use crate::verify::verify_brief_entry;
+use crate::writer::StoreBrief;
+
+/// How often a session that keeps changing is read again.
+const ROUNDS: usize = 20;
+
+/// A brief to be built.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct BriefRequest {
+    /// The session.
+    pub session_id: String,
+    /// `understand`, `think`, `act` or `reply`.
+    pub node: String,
+    /// The turn; the current one if not given.
+    pub turn: Option<u64>,
+    /// The most tokens.
+    pub budget: Option<u64>,
+    /// `2`, `5` or `full`.
+    pub depth: Option<String>,
+    /// `seed` or `cache`.
+    pub layout: Option<String>,
+    /// `est-1`, or a factor: tokens a character, such as `0.3`.
+    pub counter: Option<String>,
+    /// What the node is to do.
+    pub task: Option<String>,
+}
+
+/// A brief that was built, and perhaps stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BuiltBrief {
+    /// Its id, if it was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub brief_id: Option<BriefId>,
+    /// The brief.
+    #[serde(flatten)]
+    pub brief: Brief,
+}
+
+/// A stored brief.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredBriefView {
+    /// Its id.
+    pub brief_id: BriefId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// Its hash.
+    pub hash: Sha,
+    /// The brief as it was built.
+    pub brief: Value,
+}
+
+/// Whether a stored brief is what was built.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BriefVerdict {
+    /// Whether nothing is wrong.
+    pub valid: bool,
+    /// Which brief.
+    pub brief_id: BriefId,
+    /// The hash that is stored.
+    pub stored_hash: Sha,
+    /// The hash of the brief built again from the events.
+    pub rebuilt_hash: Option<Sha>,
+    /// What is wrong, or that nothing is.
+    pub message: String,
+}
+
+/// What differs between two stored briefs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BriefComparison {
+    /// The one.
+    pub brief_id1: BriefId,
+    /// The other.
+    pub brief_id2: BriefId,
+    /// Its hash.
+    pub hash1: Sha,
+    /// The other's hash.
+    pub hash2: Sha,
+    /// Whether both say the same.
+    pub identical: bool,
+    /// The sections that differ.
+    pub sections: Vec<SectionComparison>,
+}
+
+/// What differs in one section.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SectionComparison {
+    /// The section.
+    pub id: String,
+    /// Texts that only the one has.
+    pub only_in_1: Vec<String>,
+    /// Texts that only the other has.
+    pub only_in_2: Vec<String>,
+}
+
+/// What is kept of a stored brief.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    brief: Value,
+    request: BriefRequest,
+}
+
+impl Cairn {
+    /// Builds the brief for a node; `store` keeps it, so that a thought can name it.
+    pub fn brief_build(&self, request: &BriefRequest, store: bool) -> Result<BuiltBrief> {
+        let session_id = session_id_of(&request.session_id)?;
+        let options = options(request)?;
+        let brief = self.build_at(&session_id, &options, request.turn, None)?;
+        if !store {
+            return Ok(BuiltBrief { brief_id: None, brief });
+        }
+        let id = BriefId::new(uuid::Uuid::now_v7().to_string())
+            .map_err(|error| StoreError::Other(error.to_string()))?;
+        let kept =
+            Kept { brief: json!(brief), request: BriefRequest { turn: Some(brief.turn), ..request.clone() } };
+        let data = canonical::to_bytes(&json!(kept)).map_err(|error| Error::invalid("brief", error))?;
+        let stored = StoreBrief {
+            id: id.clone(),
+            session_id,
+            node: options.node.as_str(),
+            turn: brief.turn,
+            hash: brief.hash,
+            data: String::from_utf8(data).map_err(|error| StoreError::Other(error.to_string()))?,
+        };
+        self.writer()?.write_now(move |step| step.store_brief(&stored))?;
+        Ok(BuiltBrief { brief_id: Some(id), brief })
+    }
+
+    /// Returns a stored brief, or none.
+    pub fn brief(&self, brief_id: &str) -> Result<Option<StoredBriefView>> {
+        let Some(read) = self.inner.store.brief(brief_id)? else { return Ok(None) };
+        let kept = kept(&read)?;
+        Ok(Some(StoredBriefView {
+            brief_id: read.id,
+            session_id: read.session_id,
+            created_at: read.created_at,
+            hash: read.hash,
+            brief: kept.brief,
+        }))
+    }
+
+    /// Builds a stored brief again from the events, and compares; its place in the log is checked as well.
+    pub fn brief_verify(&self, brief_id: &str) -> Result<BriefVerdict> {
+        let read = self.stored_brief(brief_id)?;
+        let wrong = verify_brief_entry(&*self.inner.store, read.seq)?;
+        let mut verdict = BriefVerdict {
+            valid: false,
+            brief_id: read.id.clone(),
+            stored_hash: read.hash,
+            rebuilt_hash: None,
+            message: String::new(),
+        };
+        let rebuilt = self.rebuild_brief(&read);
+        if let Ok((_, brief)) = &rebuilt {
+            verdict.rebuilt_hash = Some(brief.hash);
+        }
+        verdict.message = match (wrong, rebuilt) {
+            (Some(finding), _) => finding,
+            (None, Err(error)) => format!("it cannot be built again: {error}"),
+            (None, Ok((_, brief))) if brief.hash != read.hash => {
+                "built again from the events it has another hash: what it was built from was changed"
+                    .to_string()
+            }
+            (None, Ok((kept, brief))) if kept.brief != json!(brief) => {
+                "built again from the events it says something else".to_string()
+            }
+            (None, Ok(_)) => {
+                verdict.valid = true;
+                "built again from the events it is the same, byte for byte".to_string()
+            }
+        };
+        Ok(verdict)
+    }
+
+    /// Says what differs between two stored briefs.
+    pub fn brief_compare(&self, brief_id1: &str, brief_id2: &str) -> Result<BriefComparison> {
+        let (first, second) = (self.stored_brief(brief_id1)?, self.stored_brief(brief_id2)?);
+        let (one, other) = (texts(&kept(&first)?.brief), texts(&kept(&second)?.brief));
+        let mut ids: Vec<&String> = one.iter().chain(&other).map(|(id, _)| id).collect();
+        ids.dedup();
+        let of = |side: &[(String, Vec<String>)], id: &str| -> Vec<String> {
+            side.iter().filter(|(name, _)| name == id).flat_map(|(_, texts)| texts.clone()).collect()
+        };
+        let mut sections: Vec<SectionComparison> = Vec::new();
+        for id in ids {
+            if sections.iter().any(|section| section.id == *id) {
+                continue;
+            }
+            let (only_in_1, only_in_2) = apart(of(&one, id), of(&other, id));
+            sections.push(SectionComparison { id: id.clone(), only_in_1, only_in_2 });
+        }
+        sections.retain(|section| !section.only_in_1.is_empty() || !section.only_in_2.is_empty());
+        Ok(BriefComparison {
+            brief_id1: first.id,
+            brief_id2: second.id,
+            hash1: first.hash,
+            hash2: second.hash,
+            identical: first.hash == second.hash,
+            sections,
+        })
+    }
+
+    fn stored_brief(&self, brief_id: &str) -> Result<ReadBrief> {
+        let not_found = || Error::NotFound { what: "brief", id: brief_id.to_string() };
+        self.inner.store.brief(brief_id)?.ok_or_else(not_found)
+    }
+
+    fn rebuild_brief(&self, read: &ReadBrief) -> Result<(Kept, Brief)> {
+        let kept = kept(read)?;
+        let options = options(&kept.request)?;
+        let seq = kept.brief.get("seq").and_then(Value::as_u64);
+        let seq = seq.ok_or_else(|| StoreError::Damaged("a stored brief does not say its place".into()))?;
+        let brief = self.build_at(&read.session_id, &options, kept.request.turn, Some(seq))?;
+        Ok((kept, brief))
+    }
+
+    /// Builds a brief for a turn; if `seq` is given, from the events up to there alone.
+    fn build_at(
+        &self,
+        session_id: &SessionId,
+        options: &Options,
+        turn: Option<u64>,
+        seq: Option<u64>,
+    ) -> Result<Brief> {
+        let (state, seq) = match seq {
+            Some(seq) => (self.fold_anew(session_id, seq)?, seq),
+            None => self.point(session_id, turn)?,
+        };
+        // Thoughts of the newest turns are enough: no brief shows older ones.
+        let first = state.turns.len().saturating_sub(4);
+        let after = state.turns.get(first).map_or(0, |turn| turn.user.seq.saturating_sub(1));
+        let thoughts = self.inner.store.trace(session_id.as_str(), after, seq)?;
+        let mut bodies: HashMap<Sha, String> = HashMap::new();
+        for digest in needed_bodies(&state, options.node) {
+            if let Some(data) = self.inner.store.body(&digest)? {
+                bodies.insert(digest, data);
+            }
+        }
+        let material = Material {
+            session_id: session_id.as_str(),
+            state: &state,
+            seq,
+            thoughts: &thoughts,
+            body: &|digest| bodies.get(digest).map(String::as_str),
+        };
+        build(&material, options).map_err(|error| Error::BudgetTooSmall {
+            budget: error.budget,
+            item: error.item,
+            needed: error.needed,
+        })
+    }
+
+    /// The state in a turn, and the position in the log of the newest thing that takes part in it.
+    pub(super) fn point(
+        &self,
+        session_id: &SessionId,
+        turn: Option<u64>,
+    ) -> Result<(Arc<SessionState>, u64)> {
+        let not_found = || Error::NotFound { what: "session", id: session_id.to_string() };
+        for _ in 0..ROUNDS {
+            let now = self.state(session_id)?.ok_or_else(not_found)?;
+            let wanted = turn.unwrap_or(now.turn);
+            if wanted > now.turn {
+                let message =
+                    format!("session `{session_id}` is in turn {}; there is no turn {wanted}", now.turn);
+                return Err(Error::invalid("turn", message));
+            }
+            if wanted < now.turn {
+                // `turns[0]` is turn 1, so this is the turn after the one that is wanted.
+                let last = now.turns[wanted as usize].user.seq - 1;
+                let state = self.fold_to(session_id, last)?;
+                let thought = self.inner.store.newest_thought(session_id.as_str(), last)?;
+                return Ok((state.clone(), state.seq.max(thought.unwrap_or(0))));
+            }
+            let thought = self.inner.store.newest_thought(session_id.as_str(), u64::MAX)?;
+            // An event that came after the state was read and before the thought would be left out.
+            let newest = self.inner.store.memory(session_id.as_str())?.map_or(0, |head| head.newest);
+            if newest == now.seq {
+                return Ok((now.clone(), now.seq.max(thought.unwrap_or(0))));
+            }
+        }
+        Err(Error::Conflict(format!("session `{session_id}` kept changing while it was read; try again")))
+    }
+}
+
+fn kept(read: &ReadBrief) -> Result<Kept> {
+    let damaged = |_| StoreError::Damaged(format!("brief `{}` cannot be read", read.id));
+    Ok(serde_json::from_str(&read.data).map_err(damaged)?)
+}
+
+fn options(request: &BriefRequest) -> Result<Options> {
+    let given = |field: &str, text: &Option<String>| text.clone().map(|text| (field.to_string(), text));
+    let refuse = |(field, text): (String, String), expected: &str| {
+        let text = cairn_core::preview::preview(&text, 40).into_owned();
+        Error::invalid(field, format!("must be {expected}; found {text:?}"))
+    };
+    let node = Node::parse(&request.node).ok_or_else(|| {
+        refuse(("node".into(), request.node.clone()), "one of understand, think, act, reply")
+    })?;
+    let depth = given("depth", &request.depth)
+        .map(|given| Depth::parse(&given.1).ok_or_else(|| refuse(given, "2, 5 or full")))
+        .transpose()?;
+    let layout = given("layout", &request.layout)
+        .map(|given| Layout::parse(&given.1).ok_or_else(|| refuse(given, "seed or cache")))
+        .transpose()?;
+    let counter = given("counter", &request.counter)
+        .map(|given| {
+            counter(&given.1).ok_or_else(|| refuse(given, "est-1, or tokens a character between 0.01 and 10"))
+        })
+        .transpose()?;
+    if request.budget == Some(0) {
+        return Err(Error::invalid("budget", "must be at least 1"));
+    }
+    Ok(Options {
+        node,
+        budget: request.budget,
+        depth,
+        layout: layout.unwrap_or_default(),
+        counter: counter.unwrap_or(Counter::Estimate),
+        task: request.task.clone(),
+    })
+}
+
+fn counter(text: &str) -> Option<Counter> {
+    if text == "est-1" {
+        return Some(Counter::Estimate);
+    }
+    let factor: f64 = text.parse().ok().filter(|factor| (0.01..=10.0).contains(factor))?;
+    Some(Counter::Factor { per_thousand: (factor * 1000.0).round() as u32 })
+}
+
+/// The texts of each section of a brief.
+fn texts(brief: &Value) -> Vec<(String, Vec<String>)> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    list(&brief["sections"])
+        .iter()
+        .map(|section| {
+            (text(&section["id"]), list(&section["items"]).iter().map(|item| text(&item["text"])).collect())
+        })
+        .collect()
+}
+
+/// What only the one list has, and what only the other has; each counted as often as it stands.
+fn apart(one: Vec<String>, other: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let mut left: HashMap<&str, usize> = HashMap::new();
+    for text in &other {
+        *left.entry(text).or_default() += 1;
+    }
+    let mut only_one = Vec::new();
+    for text in &one {
+        match left.get_mut(text.as_str()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => only_one.push(text.clone()),
+        }
+    }
+    let mut only_other = Vec::new();
+    for text in &other {
+        if let Some(count) = left.get_mut(text.as_str()).filter(|count| **count > 0) {
+            *count -= 1;
+            only_other.push(text.clone());
+        }
+    }
+    (only_one, only_other)
+}

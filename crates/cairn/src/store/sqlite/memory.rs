@@ -1,0 +1,250 @@
+//! Working memory: events of sessions, the contents they name, stored briefs.
+
+use cairn_core::Sha;
+use cairn_core::brief::TraceThought;
+use cairn_core::id::{BriefId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::read::typed;
+use crate::store::{BriefRow, EventRow, MemoryHead, ReadBrief, ReadEvent, SessionCounts};
+
+/// How far a session's memory has come; none if it has none.
+pub fn head(connection: &Connection, session_id: &str) -> rusqlite::Result<Option<MemoryHead>> {
+    connection
+        .prepare_cached(
+            "SELECT m.session_no, m.length, m.newest FROM memory m JOIN session s ON s.no = m.session_no
+             WHERE s.name = ?1",
+        )?
+        .query_row([session_id], |row| {
+            Ok(MemoryHead { session_no: row.get(0)?, length: row.get(1)?, newest: row.get(2)? })
+        })
+        .optional()
+}
+
+/// The columns that [`to_event`] reads.
+const EVENT: &str = "SELECT e.seq, s.name, e.turn, e.kind, e.v, e.created_at, e.body
+  FROM event e JOIN session s ON s.no = e.session_no";
+
+fn to_event(row: &Row<'_>) -> rusqlite::Result<ReadEvent> {
+    Ok(ReadEvent {
+        seq: row.get(0)?,
+        session_id: typed(row.get(1)?, SessionId::new)?,
+        turn: row.get(2)?,
+        kind: row.get(3)?,
+        v: row.get(4)?,
+        created_at: typed(row.get(5)?, TryFrom::try_from)?,
+        body: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
+    })
+}
+
+/// Visits the events of a session after one position of the log and up to another, in order.
+pub fn events(
+    connection: &Connection,
+    session_id: &str,
+    after: u64,
+    to: u64,
+    visit: &mut dyn FnMut(ReadEvent) -> bool,
+) -> rusqlite::Result<()> {
+    // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ?1, turn, kind, v, created_at, body FROM event
+         WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq > ?2 AND seq <= ?3 AND position >=
+           coalesce((SELECT e.position FROM event e JOIN session s ON s.no = e.session_no
+             WHERE e.seq = ?2 AND s.name = ?1), 0)
+         ORDER BY position",
+    )?;
+    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    let mut rows = statement.query(params![session_id, after, to])?;
+    while let Some(row) = rows.next()? {
+        if !visit(to_event(row)?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The event recorded under a key.
+pub fn event_by_key(connection: &Connection, key: &str) -> rusqlite::Result<Option<ReadEvent>> {
+    connection
+        .prepare_cached(&format!("{EVENT} WHERE e.idempotency_key = ?1"))?
+        .query_row([key], to_event)
+        .optional()
+}
+
+/// The content of a body.
+pub fn body(connection: &Connection, digest: &Sha) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT data FROM body WHERE sha256 = ?1")?
+        .query_row([&digest.0[..]], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+/// Whether a body is stored, and still is `data`.
+pub fn has_body(connection: &Connection, digest: &Sha, data: &str) -> rusqlite::Result<Option<bool>> {
+    connection
+        .prepare_cached("SELECT data IS ?2 FROM body WHERE sha256 = ?1")?
+        .query_row(params![&digest.0[..], data], |row| row.get(0))
+        .optional()
+}
+
+/// The thoughts of a session after one position of the log and up to another: type and first line.
+pub fn trace(
+    connection: &Connection,
+    session_id: &str,
+    after: u64,
+    to: u64,
+) -> rusqlite::Result<Vec<TraceThought>> {
+    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT seq, type, substr(content, 1, 400) FROM thought
+             WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq > ?2 AND seq <= ?3
+             ORDER BY step_index",
+        )?
+        .query_map(params![session_id, after, to], |row| {
+            let content: String = row.get::<_, Option<String>>(2)?.unwrap_or_default();
+            Ok(TraceThought {
+                seq: row.get(0)?,
+                kind: typed(row.get(1)?, |word| word.parse())?,
+                first_line: content
+                    .lines()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or("")
+                    .trim()
+                    .to_string(),
+            })
+        })?
+        .collect()
+}
+
+/// Where the newest thought of a session up to a position of the log is.
+pub fn newest_thought(connection: &Connection, session_id: &str, to: u64) -> rusqlite::Result<Option<u64>> {
+    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2
+             ORDER BY step_index DESC LIMIT 1",
+        )?
+        .query_row(params![session_id, to], |row| row.get(0))
+        .optional()
+}
+
+/// A stored brief.
+pub fn brief(connection: &Connection, id: &str) -> rusqlite::Result<Option<ReadBrief>> {
+    connection
+        .prepare_cached(
+            "SELECT b.seq, b.id, s.name, b.created_at, b.hash, b.data
+             FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
+        )?
+        .query_row([id], |row| {
+            Ok(ReadBrief {
+                seq: row.get(0)?,
+                id: typed(row.get(1)?, BriefId::new)?,
+                session_id: typed(row.get(2)?, SessionId::new)?,
+                created_at: typed(row.get(3)?, TryFrom::try_from)?,
+                hash: Sha(row.get(4)?),
+                data: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+            })
+        })
+        .optional()
+}
+
+/// The number of a brief's session.
+pub fn brief_session(connection: &Connection, id: &str) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT session_no FROM brief WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()
+}
+
+/// Sessions by their newest record, newest first.
+pub fn sessions(
+    connection: &Connection,
+    before: Option<u64>,
+    limit: u64,
+) -> rusqlite::Result<Vec<SessionCounts>> {
+    let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT name, thoughts, events, newest, coalesce(
+                 (SELECT created_at FROM event WHERE seq = newest), (SELECT timestamp FROM thought WHERE seq = newest)),
+               (SELECT max(turn) FROM event WHERE session_no = no)
+             FROM (
+               SELECT s.no, s.name, s.length AS thoughts, coalesce(m.length, 0) AS events, max(coalesce(m.newest, 0),
+                 coalesce((SELECT seq FROM thought WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS newest
+               FROM session s LEFT JOIN memory m ON m.session_no = s.no)
+             WHERE newest < ?1 ORDER BY newest DESC LIMIT ?2",
+        )?
+        .query_map(params![before, limit], |row| {
+            Ok(SessionCounts {
+                session_id: typed(row.get(0)?, SessionId::new)?,
+                thoughts: row.get(1)?,
+                events: row.get(2)?,
+                newest: row.get(3)?,
+                updated_at: typed(row.get(4)?, TryFrom::try_from)?,
+                turn: row.get::<_, Option<u64>>(5)?.unwrap_or(0),
+            })
+        })?
+        .collect()
+}
+
+/// Adds an event.
+pub fn insert_event(connection: &Connection, row: &EventRow<'_>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            row.seq,
+            row.session_no,
+            row.position,
+            row.turn,
+            row.kind,
+            row.v,
+            row.created_at,
+            row.body,
+            row.idempotency_key,
+        ])
+        .map(drop)
+}
+
+/// Adds content that the event at `seq` is the first to name.
+pub fn insert_body(connection: &Connection, digest: &Sha, seq: u64, data: &str) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT INTO body (sha256, seq, data) VALUES (?1, ?2, ?3)")?
+        .execute(params![&digest.0[..], seq, data])
+        .map(drop)
+}
+
+/// Moves a session's memory to a new head.
+pub fn set_head(connection: &Connection, head: &MemoryHead) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO memory (session_no, length, newest) VALUES (?1, ?2, ?3)
+             ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest",
+        )?
+        .execute(params![head.session_no, head.length, head.newest])
+        .map(drop)
+}
+
+/// Adds a brief.
+pub fn insert_brief(connection: &Connection, row: &BriefRow<'_>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO brief (seq, id, session_no, node, turn, created_at, hash, data)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            row.seq,
+            row.id,
+            row.session_no,
+            row.node,
+            row.turn,
+            row.created_at,
+            &row.hash.0[..],
+            row.data,
+        ])
+        .map(drop)
+}
