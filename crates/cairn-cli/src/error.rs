@@ -160,9 +160,14 @@ impl From<Error> for CliError {
             Error::NotFound { what: "context", .. } => {
                 failure.hint("`cairn context history ROADMAP` shows what there is")
             }
+            // A file that was named on the command line: there is no list of those.
+            Error::NotFound { what: "file", .. } => failure,
             Error::NotFound { .. } => failure.hint("`cairn list` shows what there is; ids may be shortened"),
-            // These say themselves what to do.
-            Error::Conflict(_) | Error::AmbiguousLabel { .. } => failure,
+            Error::Conflict(message) => {
+                CliError { message: message.replace("pass `overwrite`", "pass `--overwrite`"), ..failure }
+            }
+            // It says itself what to do.
+            Error::AmbiguousLabel { .. } => failure,
             Error::BudgetTooSmall { .. } => {
                 failure.hint("raise `--budget`, or leave it out to see everything")
             }
@@ -235,6 +240,10 @@ impl From<OpenError> for CliError {
 
 /// The flag that a person typed for an argument that the library names.
 fn flag(path: &str) -> String {
+    if path.contains([':', ' ']) {
+        // A place in a file, `limit.yaml:2 nodes[0].id`.
+        return path.to_string();
+    }
     let (name, rest) = path.split_at(path.find(['.', '[']).unwrap_or(path.len()));
     let flag = match name {
         "task_id" => "--task",

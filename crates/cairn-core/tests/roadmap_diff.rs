@@ -156,3 +156,19 @@ fn total_changes_counts_as_the_formula_says() {
     assert!(diff.nodes.modified[0].label_changed);
     assert_eq!(diff.phases.order.unwrap().new, ["q", "p", "r"]);
 }
+
+#[test]
+fn many_phases_take_no_longer_than_many_nodes() {
+    let plan = |name: &str| -> Snapshot {
+        let phases: Vec<Value> =
+            (0..20_000).map(|n| json!({"id": format!("{name}{n}"), "title": null})).collect();
+        serde_json::from_value(json!({"title": "T", "nodes": [], "connections": [], "phases": phases}))
+            .unwrap()
+    };
+    let (old, new) = (plan("a"), plan("b"));
+    let start = std::time::Instant::now();
+    let diff = Diff::between(&old, &new);
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+    assert_eq!(diff.counts().phases_added, 20_000);
+    assert_eq!(diff.phases.changes.added[2].id, "b2", "in the order of the plan, not of the ids");
+}

@@ -31,9 +31,7 @@ pub fn run(sizes: &Sizes) -> Result<()> {
             cold.add_ms(start.elapsed());
         }
     }
-    for (quick, slow) in [(quick.median(), slow.median())] {
-        growth.add(slow / quick * short as f64 / long as f64);
-    }
+    growth.add(slow.median() / quick.median() * short as f64 / long as f64);
     let mut rows = Vec::new();
     let mut slowest = Sample::default();
     let cairn = Options::new().create(false).open(folder.path().join(format!("{short}.db")))?;

@@ -118,8 +118,17 @@ fn block(page: &mut String, decision: &DriftedDecision, ids: &ShortIds<'_>, ui: 
             }
         }
     }
+    if decision.nodes_left_out > 0 {
+        let more = format!(
+            "  … and names {} that would not fit here\n",
+            count(decision.nodes_left_out, "more node")
+        );
+        page.push_str(&palette.faint(&more));
+    }
     let unchanged = match decision.unchanged_nodes.len() as u64 {
-        0 if decision.nodes.is_empty() => "names no node of the plan".to_string(),
+        0 if decision.nodes.is_empty() && decision.nodes_left_out == 0 => {
+            "names no node of the plan".to_string()
+        }
         0 => return,
         1 => format!("names 1 node that is as it was: {}", decision.unchanged_nodes.join(", ")),
         some => format!("names {some} nodes that are as they were: {}", decision.unchanged_nodes.join(", ")),

@@ -1,5 +1,7 @@
 //! What changed from one snapshot of a roadmap to another.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -196,14 +198,18 @@ fn compare_phases(old: &[Phase], new: &[Phase]) -> PhaseChanges {
         |phase| &phase.id,
         |old, new| modified(&old.id, new.title.as_deref(), old.title != new.title, phase_fields(old, new)),
     );
-    let added = |id: &str| changes.added.iter().any(|phase| phase.id == id);
-    let gone = |id: &str| changes.removed.iter().any(|phase| phase.id == id);
     let ids = |phases: &[Phase]| -> Vec<String> { phases.iter().map(|phase| phase.id.clone()).collect() };
     let (old, new) = (ids(old), ids(new));
-    let stays = old.iter().filter(|id| !gone(id));
-    let comes = new.iter().filter(|id| added(id));
+    let set = |phases: &[Phase]| -> HashSet<String> { phases.iter().map(|phase| phase.id.clone()).collect() };
+    let (added, gone) = (set(&changes.added), set(&changes.removed));
+    let stays = old.iter().filter(|id| !gone.contains(*id));
+    let comes = new.iter().filter(|id| added.contains(*id));
     let moved = !stays.chain(comes).eq(&new);
-    changes.added.sort_by_key(|phase| new.iter().position(|id| *id == phase.id));
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(new.len());
+    for (place, id) in new.iter().enumerate() {
+        places.entry(id).or_insert(place);
+    }
+    changes.added.sort_by_key(|phase| places.get(phase.id.as_str()));
     PhaseChanges { changes, order: moved.then_some(Change { old, new }) }
 }
 

@@ -64,7 +64,7 @@ pub fn flaws<'a>(
     for (index, node) in nodes.clone().enumerate() {
         match ids.entry(&node.id) {
             Entry::Occupied(first) => {
-                let message = format!("node {} has the id {} already", first.get() + 1, shown(&node.id));
+                let message = format!("nodes[{}] has the id {} already", first.get(), shown(&node.id));
                 add(Place::Node(index), "id", message);
             }
             Entry::Vacant(free) => drop(free.insert(index)),
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(
             found(&nodes, &[leads.clone(), leads]),
             [
-                "nodes[3].id: node 1 has the id `a` already",
+                "nodes[3].id: nodes[0] has the id `a` already",
                 "nodes[0].dependencies: there is no node `x`",
                 "nodes[0].phase: there is no phase `q`",
                 "connections[0].to: there is no node `y`",

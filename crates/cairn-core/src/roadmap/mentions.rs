@@ -8,15 +8,18 @@ use serde_json::{Map, Value};
 pub struct Mentions<'a> {
     /// Ids that are one word: a text is taken apart and each word looked up.
     words: HashSet<&'a str>,
-    /// Ids with spaces or other signs in them: looked for one by one.
-    others: Vec<&'a str>,
+    /// Ids with spaces or other signs in them, and how many bytes they have: each place where one of them could
+    /// begin is looked at once, however many there are.
+    others: HashSet<&'a str>,
+    lengths: BTreeSet<usize>,
 }
 
 impl<'a> Mentions<'a> {
     /// Looks for these ids.
     pub fn new(ids: impl Iterator<Item = &'a str>) -> Mentions<'a> {
         let (words, others) = ids.partition::<Vec<_>, _>(|id| id.chars().all(in_word));
-        Mentions { words: words.into_iter().collect(), others }
+        let lengths = others.iter().map(|id| id.len()).collect();
+        Mentions { words: words.into_iter().collect(), others: others.into_iter().collect(), lengths }
     }
 
     /// The ids that content or metadata name, in order. An id counts where it stands by itself: `auth` is not
@@ -50,16 +53,33 @@ impl<'a> Mentions<'a> {
 
     fn in_text(&self, text: &str, found: &mut BTreeSet<&'a str>) {
         for word in text.split(|c| !in_word(c)).filter(|word| !word.is_empty()) {
-            // A full stop at the end of a sentence is no part of an id, and one inside may be.
+            // A full stop at the end of a sentence is no part of an id, and one inside may be. A dash at either
+            // end can be part of one, or of the text.
             let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
-            for candidate in [word, bare] {
+            for candidate in [word, word.trim_matches('.'), bare] {
                 if let Some(id) = self.words.get(candidate) {
                     found.insert(id);
                 }
             }
         }
-        for id in &self.others {
-            if !found.contains(id) && stands_alone(text, id) {
+        if self.others.is_empty() {
+            return;
+        }
+        let mut before = None;
+        for (start, c) in text.char_indices() {
+            if apart(before) {
+                self.beginning_at(text, start, found);
+            }
+            before = Some(c);
+        }
+    }
+
+    fn beginning_at(&self, text: &str, start: usize, found: &mut BTreeSet<&'a str>) {
+        for length in &self.lengths {
+            let end = start + length;
+            if let Some(id) = text.get(start..end).and_then(|part| self.others.get(part))
+                && apart(text[end..].chars().next())
+            {
                 found.insert(id);
             }
         }
@@ -70,13 +90,9 @@ fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-fn stands_alone(text: &str, id: &str) -> bool {
-    text.match_indices(id).any(|(start, _)| {
-        let before = text[..start].chars().next_back();
-        let after = text[start + id.len()..].chars().next();
-        let apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-        apart(before) && apart(after)
-    })
+/// Whether what is beside an id leaves it standing by itself.
+fn apart(beside: Option<char>) -> bool {
+    beside.is_none_or(|c| !c.is_alphanumeric() && c != '_')
 }
 
 #[cfg(test)]
@@ -86,7 +102,7 @@ mod tests {
     use super::*;
 
     fn named(text: &str) -> Vec<&'static str> {
-        let ids = ["auth", "auth-2", "load.rows", "node 7", "v1.", "größe", "42"];
+        let ids = ["auth", "auth-2", "load.rows", "node 7", "a/b", "v1.", "größe", "42", "-x-", "🙂"];
         Mentions::new(ids.into_iter()).named(text, None).into_iter().collect()
     }
 
@@ -98,6 +114,18 @@ mod tests {
         assert_eq!(named("node 7, not node 77"), ["node 7"]);
         assert_eq!(named("node 77"), [""; 0]);
         assert_eq!(named("cut v1."), ["v1."]);
+        assert_eq!(named("first -x-. Then 🙂, a/a/b"), ["-x-", "a/b", "🙂"]);
+        assert_eq!(named("a/bc xa/b node 7a 🙂"), ["🙂"]);
+    }
+
+    #[test]
+    fn a_long_text_and_many_ids_take_no_longer_than_the_text() {
+        let ids: Vec<String> = (0..10_000).map(|number| format!("step/{number}")).collect();
+        let text = "the steps of a long story, step by step, ".repeat(10_000) + "step/77";
+        let start = std::time::Instant::now();
+        let found = Mentions::new(ids.iter().map(String::as_str)).named(&text, None);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["step/77"]);
+        assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
     }
 
     #[test]

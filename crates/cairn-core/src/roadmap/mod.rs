@@ -177,9 +177,12 @@ fn with_ids(declared: Vec<DeclaredConnection>) -> Vec<Connection> {
     }
     let mut given = vec![true; connections.len()];
     unnamed.iter().for_each(|index| given[*index] = false);
-    // Equal ids beside each other: those that a file gives first, then in the order of the file.
+    // Equal ids beside each other: those that a file gives first, then by type, since the order of a file says
+    // nothing about a plan.
     let mut order: Vec<usize> = (0..connections.len()).collect();
-    order.sort_unstable_by_key(|&index| (&connections[index].id, !given[index], index));
+    order.sort_unstable_by_key(|&index| {
+        (&connections[index].id, !given[index], &connections[index].kind, index)
+    });
     let mut renamed: Vec<(usize, String)> = Vec::new();
     let mut added: HashSet<String> = HashSet::new();
     for group in order.chunk_by(|one, other| connections[*one].id == connections[*other].id) {
@@ -245,6 +248,15 @@ mod tests {
         let expected = [("", "b c"), ("a", "c"), ("a b", "")];
         assert_eq!(ends, expected.map(|(one, other)| (one.to_string(), other.to_string())));
         assert_eq!(roadmap.connections[2].to, "nowhere");
+    }
+
+    #[test]
+    fn the_order_of_connections_without_ids_says_nothing() {
+        let of = |kinds: [&str; 2]| {
+            let leads = |kind: &str| DeclaredConnection { kind: Some(kind.into()), ..leads(None, "a", "b") };
+            Snapshot::of(complete(vec![node("a", &[]), node("b", &[])], kinds.map(leads).to_vec()))
+        };
+        assert_eq!(of(["blocks", "informs"]), of(["informs", "blocks"]));
     }
 
     #[test]

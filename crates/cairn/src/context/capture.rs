@@ -83,11 +83,11 @@ impl Cairn {
             {
                 return Ok(Captured { context: newest, is_existing: true, warnings: reading.warnings });
             }
-            let source_hash = reading.source_hash;
             let reading = match reading.parsed {
                 Some(_) => reading,
                 None => self.parse_roadmap(&roadmap_id)?,
             };
+            let source_hash = reading.source_hash;
             let captured = self.capture(&roadmap_id, reading, metadata.clone(), true)?;
             // If the file was edited while its older content waited to be written, that is not the newest plan.
             if self.roadmaps().source(&roadmap_id)?.hash() == source_hash {

@@ -17,6 +17,10 @@ use super::{ContextHead, roadmap_id_of, within};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 
+/// What the nodes of all decisions together may take up, in bytes of JSON, and what each decision has at least.
+const MOST_BYTES: usize = 8 << 20;
+const LEAST_BYTES: usize = 16 << 10;
+
 /// Decisions that rest on a plan that is no longer the current one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
@@ -75,6 +79,14 @@ pub struct DriftedDecision {
     pub nodes: Vec<DriftedNode>,
     /// The nodes it names that are as they were.
     pub unchanged_nodes: Vec<String>,
+    /// How many more nodes it names, which would make the answer too large.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub nodes_left_out: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A node that a decision names and that is no longer what it was.
@@ -141,6 +153,7 @@ impl Cairn {
     /// What has changed for each of these decisions. Plans are large and decisions share them, so each is read
     /// once, and only one older one is held at a time.
     fn since(&self, thoughts: Vec<Thought>, current: &[ContextHead]) -> Result<Vec<DriftedDecision>> {
+        let room = (MOST_BYTES / thoughts.len().max(1)).max(LEAST_BYTES);
         let mut by_context: HashMap<u64, Vec<Thought>> = HashMap::new();
         for thought in thoughts {
             by_context.entry(thought.context_id.unwrap_or_default()).or_default().push(thought);
@@ -161,8 +174,20 @@ impl Cairn {
             let mentions = Mentions::new(before.nodes.iter().map(|node| node.id.as_str()));
             for thought in thoughts {
                 let named = mentions.named(&thought.content, thought.metadata.as_ref());
+                let names = named.len();
                 let (changed, unchanged): (Vec<&str>, Vec<&str>) =
                     named.into_iter().partition(|id| changes.contains_key(id));
+                // A decision can name every node of a large plan, and many decisions can do so.
+                let mut room = room;
+                let mut fits = |size: usize| room.checked_sub(size).map(|left| room = left).is_some();
+                let nodes: Vec<DriftedNode> = changed
+                    .iter()
+                    .map(|id| &changes[id])
+                    .filter(|(_, size)| fits(*size))
+                    .map(|(node, _)| node.clone())
+                    .collect();
+                let unchanged_nodes: Vec<String> =
+                    unchanged.iter().filter(|id| fits(id.len())).map(ToString::to_string).collect();
                 results.push((
                     thought.seq,
                     DriftedDecision {
@@ -170,8 +195,9 @@ impl Cairn {
                         roadmap_id: old.roadmap_id.clone(),
                         current_context_id: *current_id,
                         total_changes: diff.total_changes() as u64,
-                        nodes: changed.iter().map(|id| changes[id].clone()).collect(),
-                        unchanged_nodes: unchanged.iter().map(ToString::to_string).collect(),
+                        nodes_left_out: (names - nodes.len() - unchanged_nodes.len()) as u64,
+                        nodes,
+                        unchanged_nodes,
                         thought: summary(thought),
                     },
                 ));
@@ -182,8 +208,8 @@ impl Cairn {
     }
 }
 
-/// What happened to the nodes of a plan, by id.
-fn changes<'a>(before: &'a Snapshot, diff: &Diff) -> HashMap<&'a str, DriftedNode> {
+/// What happened to the nodes of a plan, by id, each with the room it takes.
+fn changes<'a>(before: &'a Snapshot, diff: &Diff) -> HashMap<&'a str, (DriftedNode, usize)> {
     let labels: HashMap<&str, &str> =
         before.nodes.iter().map(|node| (node.id.as_str(), node.label.as_str())).collect();
     let removed = diff.nodes.removed.iter().map(|node| (&node.id, NodeChange::Removed, Map::new()));
@@ -193,7 +219,9 @@ fn changes<'a>(before: &'a Snapshot, diff: &Diff) -> HashMap<&'a str, DriftedNod
         .chain(modified)
         .filter_map(|(id, change, fields)| {
             let (id, label) = labels.get_key_value(id.as_str())?;
-            Some((*id, DriftedNode { id: id.to_string(), label: label.to_string(), change, fields }))
+            let node = DriftedNode { id: id.to_string(), label: label.to_string(), change, fields };
+            let size = serde_json::to_string(&node).map_or(0, |text| text.len());
+            Some((*id, (node, size)))
         })
         .collect()
 }

@@ -148,15 +148,28 @@ impl Roadmaps {
 
     /// Says what is wrong with one.
     pub fn validate(&self, id: &str) -> Result<Validation> {
-        let source = self.source(&roadmap_id(id)?)?;
-        let mut issues = match source.read() {
-            Err(issues) => issues,
-            Ok(contents) => [contents.flaws(&source.file.name), contents.remarks].concat(),
+        let id = roadmap_id(id)?;
+        let (file, mut issues) = match self.source(&id) {
+            Err(error @ Error::NotFound { .. }) => return Err(error),
+            // That it is refused is what is wrong with it, and must not hide what is wrong with others.
+            Err(error) => {
+                let file = folder::names(&self.folder, &id).unwrap_or_default().into_iter().next();
+                let file = file.map_or_else(|| id.to_string(), |name| name.name);
+                let (line, field, message) = (None, String::new(), refusal(error));
+                (file.clone(), vec![FileIssue { file, line, field, message }])
+            }
+            Ok(source) => {
+                let issues = match source.read() {
+                    Err(issues) => issues,
+                    Ok(contents) => [contents.flaws(&source.file.name), contents.remarks].concat(),
+                };
+                (source.file.name, issues)
+            }
         };
         let left_out = issues.len().saturating_sub(MOST_ISSUES);
         if left_out > 1 {
             issues.truncate(MOST_ISSUES);
-            let (file, message) = (source.file.name.clone(), format!("and {left_out} more issues"));
+            let message = format!("and {left_out} more issues");
             issues.push(FileIssue { file, line: None, field: String::new(), message });
         }
         Ok(Validation { valid: issues.is_empty(), issues })
@@ -229,6 +242,16 @@ fn in_short(error: Error) -> String {
         Error::Invalid(issues) if issues.len() > 1 => {
             format!("{}: {} (and {} more)", issues[0].path, issues[0].message, issues.len() - 1)
         }
-        other => other.to_string(),
+        other => refusal(other),
+    }
+}
+
+/// Why a file was not read. That it is the file of the id that was given goes without saying.
+fn refusal(error: Error) -> String {
+    match &error {
+        Error::Invalid(issues) if issues.len() == 1 && issues[0].path == "roadmap_id" => {
+            issues[0].message.clone()
+        }
+        _ => error.to_string(),
     }
 }

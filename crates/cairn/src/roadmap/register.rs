@@ -97,7 +97,10 @@ impl Roadmaps {
         // What could not be read back is not written in the first place.
         let file = RawFile { name: name.name.clone(), bytes };
         let source = Source { id: id.clone(), form: name.form, file, beside: None };
-        source.parse()?;
+        let read = |source: &Source| {
+            source.read().map_err(|issues| Error::Invalid(issues.iter().map(placed).collect()))
+        };
+        let written = read(&source)?;
         let path = if replace {
             folder::resolve(&self.folder, &name.name)?
         } else {
@@ -106,8 +109,8 @@ impl Roadmaps {
             folder::parent_inside(&self.folder, &name.name)?
         };
         disk::write(&path, &source.file.bytes, replace)?;
-        let contents =
-            self.source(&id)?.read().map_err(|issues| Error::Invalid(issues.iter().map(placed).collect()))?;
+        // A drawing has its title from the text beside it. Otherwise what is there by now may be another's.
+        let contents = if written.form == Form::RoadmapSh { read(&self.source(&id)?)? } else { written };
         Ok(Registered {
             id,
             form: contents.form,

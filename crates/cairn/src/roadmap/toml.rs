@@ -7,8 +7,16 @@ use serde_json::Number;
 
 use super::parse::{Lines, MAX_DEPTH, Parsed, Room, in_item, in_member, issue, too_deep};
 
+/// The most marks of punctuation. The parser keeps a whole file in memory before its values can be counted, and
+/// each of them, and each table of a dotted name, has one of these.
+const MAX_MARKS: usize = 1_000_000;
+
 /// Parses a TOML file.
 pub(super) fn parse(text: &str) -> Parsed<Document> {
+    if text.bytes().filter(|byte| b"=,[{.".contains(byte)).count() > MAX_MARKS {
+        let message = format!("more than {MAX_MARKS} marks such as `=` `,` `[` and `.`; JSON may hold more");
+        return Err(issue(0, message));
+    }
     let lines = Lines::of(text);
     let table = DeTable::parse(text).map_err(|error| {
         let line = error.span().map_or(0, |span| lines.at(span.start));
@@ -126,10 +134,10 @@ mod tests {
     #[test]
     fn deep_nesting_ends_early() {
         let start = Instant::now();
-        let dotted = "a.".repeat(2_000_000);
+        let dotted = "a.".repeat(900_000);
         for text in [
             format!("x = {}1{}", "[".repeat(1_000_000), "]".repeat(1_000_000)),
-            format!("x = {}", "{a=".repeat(1_000_000)),
+            format!("x = {}", "{a=".repeat(400_000)),
             format!("{dotted}a = 1"),
             format!("[{dotted}a]"),
             format!("[[{dotted}a]]"),
@@ -139,5 +147,14 @@ mod tests {
             parse(&text).unwrap_err();
         }
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+
+    /// Each of these would take gigabytes if it were parsed before it is counted.
+    #[test]
+    fn what_holds_too_much_is_not_parsed() {
+        let tables: String = (0..600_000).map(|number| format!("a{number}.b=1\n")).collect();
+        for text in [tables, format!("x = [{}]", "0,".repeat(1_000_000)), "[[n]]\n".repeat(600_000)] {
+            assert!(message(&text).contains("more than 1000000 marks"), "{}", message(&text));
+        }
     }
 }

@@ -668,6 +668,8 @@ pub struct StoredContext<'a> {
     pub metadata: Option<&'a str>,
     /// See [`ContextRow::salt`].
     pub salt: Option<&'a [u8]>,
+    /// A column that does not hold the type of value it was written with.
+    pub malformed: Option<&'static str>,
 }
 
 /// An event's row, as stored.
@@ -689,6 +691,8 @@ pub struct StoredEvent<'a> {
     pub body: Option<&'a str>,
     /// See [`EventRow::idempotency_key`].
     pub idempotency_key: Option<&'a str>,
+    /// A column that does not hold the type of value it was written with.
+    pub malformed: Option<&'static str>,
 }
 
 /// A brief's row, as stored.

@@ -73,6 +73,10 @@ impl Contexts {
             let finding = Finding::new(reason, table, message).at(seq).field(field, expected, actual);
             Some(Finding { id: Some(id.to_string()), ..finding })
         };
+        if let Some(column) = stored.malformed {
+            let expected = "of the type it was written with";
+            return finding(Reason::LeafMismatch, "context", column, expected, "of another");
+        }
         let Some(data) = stored.data else {
             return finding(Reason::MissingRecord, "snapshot", "data", "its content", "nothing");
         };

@@ -98,6 +98,10 @@ impl Memory {
             let message = cairn_core::preview::preview(&message, 400).into_owned();
             Some(Finding::new(reason, table, message).at(seq).field(field, expected, actual))
         };
+        if let Some(column) = stored.malformed {
+            let expected = "of the type it was written with";
+            return finding(Reason::LeafMismatch, "event", column, expected, "of another");
+        }
         let Some(session_id) = stored.session_id else {
             return finding(
                 Reason::MissingRecord,

@@ -380,3 +380,35 @@ fn a_database_of_the_first_schema_is_brought_up_to_date() {
     let report = cairn.verify(&cairn::Scope::All).unwrap();
     assert!(report.valid(), "{:?}", report.findings);
 }
+
+#[test]
+fn decisions_that_name_every_node_do_not_make_the_answer_grow_without_end() {
+    let db = TestCairn::new();
+    let plan = |scope: &str| {
+        let nodes: Vec<Value> = (0..500)
+            .map(|n| json!({"id": format!("n{n}"), "label": "L", "scope": scope.repeat(200)}))
+            .chain((0..5000).map(|n| json!({"id": format!("same{n}"), "label": "L"})))
+            .collect();
+        json!({"title": "Large", "nodes": nodes})
+    };
+    db.write("large", &plan("old"));
+    db.context_create("large", None).unwrap();
+    let every: String =
+        (0..500).map(|n| format!("n{n} ")).chain((0..5000).map(|n| format!("same{n} "))).collect();
+    for _ in 0..60 {
+        db.decide(1, &every);
+    }
+    db.decide(1, "only n7 and same8");
+    db.write("large", &plan("new"));
+    db.context_create("large", None).unwrap();
+
+    let drift = db.drift(None, None).unwrap();
+    assert_eq!((drift.drifted, drift.results.len()), (61, 61));
+    let size = serde_json::to_string(&drift).unwrap().len();
+    assert!(size < 9 << 20, "{size} bytes");
+    let (few, many) = (&drift.results[0], &drift.results[1]);
+    assert_eq!((few.nodes.len(), few.unchanged_nodes.len(), few.nodes_left_out), (1, 1, 0));
+    assert!(!many.nodes.is_empty() && many.nodes_left_out > 0);
+    let named = many.nodes.len() as u64 + many.unchanged_nodes.len() as u64 + many.nodes_left_out;
+    assert_eq!(named, 5500, "none is lost without being counted");
+}

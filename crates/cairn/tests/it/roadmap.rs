@@ -205,7 +205,7 @@ fn flaws_are_reported_with_their_lines_and_do_not_keep_a_plan_from_being_read() 
     assert_eq!(
         issues(&roadmaps, "f"),
         [
-            "f.yaml:9 nodes[2].id: node 1 has the id `a` already",
+            "f.yaml:9 nodes[2].id: nodes[0] has the id `a` already",
             "f.yaml:4 nodes[0].dependencies: there is no node `gone`",
             "f.yaml:5 nodes[1].phase: there is no phase `q`",
             "f.yaml:11 connections[0].to: there is no node `x`",

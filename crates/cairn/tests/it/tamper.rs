@@ -351,3 +351,28 @@ fn any_two_swapped_rows_are_found() {
         );
     }
 }
+
+/// What cannot be read must not pass for what is not there: text that is no UTF-8, where nothing was written.
+#[test]
+fn a_value_that_cannot_be_read_is_found() {
+    let db = filled();
+    for (table, column, key) in [
+        ("context", "metadata", "id = 1"),
+        ("context", "created_at", "id = 1"),
+        ("roadmap", "name", "no = 1"),
+        ("snapshot", "data", "no = 1"),
+        ("thought", "metadata", "metadata IS NULL"),
+        ("event", "idempotency_key", "seq = (SELECT seq FROM event WHERE idempotency_key IS NULL LIMIT 1)"),
+        ("event", "kind", "position = 0"),
+        ("event", "body", "position = 0"),
+        ("body", "data", "true"),
+        ("brief", "node", "true"),
+        ("brief", "data", "true"),
+        ("rag_documents", "node", "no = (SELECT min(no) FROM rag_documents)"),
+    ] {
+        let copy = Copy::of(&db);
+        let update = format!("UPDATE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {key}");
+        assert!(copy.sql.execute(&update, []).unwrap() > 0);
+        assert!(!copy.verify().valid(), "{column} of {table} is no text, and nothing was found");
+    }
+}

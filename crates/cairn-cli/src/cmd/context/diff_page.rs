@@ -1,6 +1,6 @@
 //! A comparison of two snapshots as a person reads it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cairn::core::roadmap::diff::{Changes, Diff, Modified};
 use cairn::core::roadmap::{Connection, Node};
@@ -84,6 +84,7 @@ fn phases(page: &mut String, diff: &Diff, totals: &mut Vec<String>, ui: &Ui) {
     // The order is of its own only if phases that stayed changed places.
     let order = diff.phases.order.as_ref().filter(|order| {
         let stayed = |ids: &[String], others: &[String]| -> Vec<String> {
+            let others: HashSet<&String> = others.iter().collect();
             ids.iter().filter(|id| others.contains(id)).cloned().collect()
         };
         stayed(&order.old, &order.new) != stayed(&order.new, &order.old)
@@ -95,9 +96,10 @@ fn phases(page: &mut String, diff: &Diff, totals: &mut Vec<String>, ui: &Ui) {
     let ids =
         added.iter().chain(removed).map(|phase| &phase.id).chain(modified.iter().map(|phase| &phase.id));
     let width = id_width(ids);
+    let places = diff.phases.order.as_ref().map(|order| before(&order.new));
     for phase in added {
-        let before = diff.phases.order.as_ref().map(|order| before(&order.new, &phase.id));
-        let place = before.map(|place| format!("  ({place})")).unwrap_or_default();
+        let place = places.as_ref().and_then(|places| places.get(phase.id.as_str()));
+        let place = place.map(|place| format!("  ({place})")).unwrap_or_default();
         let title = named(&phase.id, phase.title.as_deref().unwrap_or_default(), width);
         line(page, Sign::Added, &(title + &place), 0, ui);
     }
@@ -128,12 +130,12 @@ fn phases(page: &mut String, diff: &Diff, totals: &mut Vec<String>, ui: &Ui) {
     totals.push(total);
 }
 
-/// Where a phase stands: `after load`.
-fn before(order: &[String], id: &str) -> String {
-    match order.iter().position(|other| other == id).and_then(|at| order.get(at.checked_sub(1)?)) {
-        Some(before) => format!("after {}", first_line(before)),
-        None => "first".to_string(),
-    }
+/// Where each phase stands: `after load`.
+fn before(order: &[String]) -> HashMap<&str, String> {
+    let after = |before: &String| format!("after {}", first_line(before));
+    let places = std::iter::once("first".to_string()).chain(order.iter().map(after));
+    // Of several with one id the first counts, which is put in last.
+    order.iter().map(String::as_str).zip(places).collect::<Vec<_>>().into_iter().rev().collect()
 }
 
 /// Returns how many nodes were left out.

@@ -17,7 +17,7 @@ use story::{ACTION, AGENT, DECIDING, FORGERY, ROADMAP, SESSION, STEPS, StoryCloc
 
 const COPY: &str = "edited-copy.db";
 
-/// Play a small story: record, read, see what drifted, catch a forgery
+/// Play a small story: record, read, find drift, catch a forgery
 ///
 /// Works in a folder of its own, which is removed at the end. Nothing of yours is touched.
 #[derive(Debug, clap::Args)]

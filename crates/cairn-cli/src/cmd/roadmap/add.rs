@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use cairn::core::id::RoadmapId;
+
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
@@ -28,7 +30,13 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         CliError::usage(format!("`{}` gives the roadmap no name", args.file.display()))
             .hint("name it with `--id`")
     })?;
-    let added = app.roadmaps()?.add(&id, &args.file, args.overwrite)?;
+    let added = app.roadmaps()?.add(&id, &args.file, args.overwrite).map_err(|error| {
+        let failure = CliError::from(error);
+        match RoadmapId::new(id.as_str()) {
+            Err(_) if args.id.is_none() => failure.hint("name the roadmap with `--id`"),
+            _ => failure,
+        }
+    })?;
     if app.ui.json {
         app.ui.print_json(&added)?;
         return Ok(Outcome::Fine);

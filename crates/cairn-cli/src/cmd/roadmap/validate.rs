@@ -1,6 +1,6 @@
 //! `cairn roadmap validate`: what is wrong with a plan, and on which line.
 
-use cairn::Validation;
+use cairn::{Error, Validation};
 use serde::Serialize;
 
 use super::issue;
@@ -42,8 +42,12 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     };
     let mut roadmaps = Vec::with_capacity(ids.len());
     for id in ids {
-        let validation = folder.validate(&id)?;
-        roadmaps.push(Checked { id, validation });
+        match folder.validate(&id) {
+            Ok(validation) => roadmaps.push(Checked { id, validation }),
+            // It was there when they were listed.
+            Err(Error::NotFound { .. }) if args.id.is_none() => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let valid = roadmaps.iter().all(|checked| checked.validation.valid);
     let printed = match (ui.json, &args.id) {

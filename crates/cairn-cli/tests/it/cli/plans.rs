@@ -190,7 +190,8 @@ fn a_file_is_added_as_it_is_if_it_is_sound() {
     let add = |args: &[&str]| place.on_story(&[&["roadmap", "add"], args].concat());
     assert_eq!(add(&["small.yaml"]).fine(), "Added small as small.yaml: 1 node, 0 phases\n");
     assert_eq!(place.read("roadmaps/small.yaml"), text);
-    assert_eq!(add(&["small.yaml"]).code, 1);
+    let again = add(&["small.yaml"]);
+    assert!(again.code == 1 && again.err.contains("pass `--overwrite`"), "{}", again.err);
     assert_eq!(
         add(&["small.yaml", "--overwrite"]).fine(),
         "Replaced small as small.yaml: 1 node, 0 phases\n"
@@ -202,7 +203,18 @@ fn a_file_is_added_as_it_is_if_it_is_sound() {
     let run = add(&["bad.yaml"]);
     assert!(run.code == 1 && run.err.contains("there is no node `nowhere`"), "{}", run.err);
     assert!(!place.path("roadmaps/bad.yaml").exists());
-    assert_eq!(add(&["missing.yaml"]).code, 1);
+    let missing = add(&["missing.yaml"]);
+    assert_eq!((missing.code, missing.err.as_str()), (1, "error: no file `missing.yaml`\n"));
+    place.write("my plan.yaml", text);
+    let unnamed = add(&["my plan.yaml"]);
+    assert!(
+        unnamed.code == 1 && unnamed.err.contains("hint: name the roadmap with `--id`"),
+        "{}",
+        unnamed.err
+    );
+    // Not the flag `--metadata`.
+    place.write("metadata.yaml", "title: T\n");
+    assert!(add(&["metadata.yaml"]).err.starts_with("error: metadata.yaml:1 nodes: is missing"));
     assert_eq!(add(&["small.yaml", "--id", "../up"]).code, 1);
     assert!(!place.path("up.yaml").exists() && !Path::new("../up.yaml").exists());
 }
@@ -214,7 +226,13 @@ fn a_file_that_cannot_be_read_is_listed_with_the_reason() {
     let list = place.on_story(&["roadmap", "list"]).fine();
     let row = list.lines().find(|line| line.starts_with("broken")).unwrap();
     assert!(row.contains("–") && row.contains("cannot be read: "), "{row}");
-    assert_eq!(place.on_story(&["roadmap", "validate"]).code, 1);
+    let huge = std::fs::File::create(place.path("roadmaps/huge.yaml")).unwrap();
+    huge.set_len(50 << 20).unwrap();
+    let all = place.on_story(&["roadmap", "validate"]);
+    assert_eq!(all.code, 1);
+    for line in ["broken: 1 flaw\n", "huge.yaml: roadmap has 52428800 bytes", "import: sound\n"] {
+        assert!(all.out.contains(line), "one that is refused does not hide the others: {}", all.out);
+    }
     assert_eq!(place.on_story(&["roadmap", "show", "broken"]).code, 1);
     assert_eq!(place.on_story(&["context", "ensure", "broken"]).code, 1);
 }

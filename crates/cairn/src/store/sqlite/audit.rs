@@ -244,17 +244,25 @@ impl Audit for SqliteAudit {
             found = true;
             let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
             let blob = |column| row.get_ref(column).ok().and_then(|value| value.as_blob().ok());
+            // No row was written with a negative number, so that one is found to be wrong like any other.
+            let number = |column| row.get(column).unwrap_or(-1);
+            let (metadata, salt) = (text(8), blob(9));
+            // Where nothing was written, what cannot be read must not pass for nothing.
+            let malformed = [(8, "metadata", metadata.is_some()), (9, "salt", salt.is_some())]
+                .into_iter()
+                .find(|(column, _, read)| !read && !matches!(row.get_ref(*column), Ok(ValueRef::Null)));
             visit(StoredContext {
-                id: row.get(0)?,
+                id: number(0),
                 roadmap_id: text(1),
-                position: row.get(2)?,
-                snapshot_no: row.get(3)?,
+                position: number(2),
+                snapshot_no: number(3),
                 content_hash: blob(4),
                 data: text(5),
-                node_count: row.get(6)?,
+                node_count: number(6),
                 created_at: text(7).unwrap_or_default(),
-                metadata: text(8),
-                salt: blob(9),
+                metadata,
+                salt,
+                malformed: malformed.map(|(_, name, _)| name),
             });
             Ok(())
         })?;
@@ -280,15 +288,20 @@ impl Audit for SqliteAudit {
         self.each(sql, [seq], |row| {
             found = true;
             let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            let number = |column| row.get(column).unwrap_or(-1);
+            let key = text(7);
+            // As above: what cannot be read must not pass for nothing.
+            let malformed = key.is_none() && !matches!(row.get_ref(7), Ok(ValueRef::Null));
             visit(StoredEvent {
                 session_id: text(0),
-                position: row.get(1)?,
-                turn: row.get(2)?,
+                position: number(1),
+                turn: number(2),
                 kind: text(3).unwrap_or_default(),
-                v: row.get(4)?,
+                v: number(4),
                 created_at: text(5).unwrap_or_default(),
                 body: text(6),
-                idempotency_key: text(7),
+                idempotency_key: key,
+                malformed: malformed.then_some("idempotency_key"),
             });
             Ok(())
         })?;
@@ -316,7 +329,7 @@ impl Audit for SqliteAudit {
                 id: text(0).unwrap_or_default(),
                 session_id: text(1),
                 node: text(2).unwrap_or_default(),
-                turn: row.get(3)?,
+                turn: row.get(3).unwrap_or(-1),
                 created_at: text(4).unwrap_or_default(),
                 hash: row.get_ref(5)?.as_blob().unwrap_or_default(),
                 data: text(6),

@@ -80,7 +80,12 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
         |row| row.get(0),
     )?;
     if unused > 0 {
-        let message = format!("{unused} rows of table snapshot belong to no entry of the log");
+        let rows = if unused == 1 {
+            "1 row of table snapshot belongs"
+        } else {
+            &format!("{unused} rows of table snapshot belong")
+        };
+        let message = format!("{rows} to no entry of the log");
         visit(Finding::new(Reason::LeafMismatch, "snapshot", message));
     }
     Ok(())
@@ -94,7 +99,10 @@ fn length_differs(
 ) -> rusqlite::Result<()> {
     let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
     if length != counted || length == 0 {
-        let message = format!("{table} `{name}` should have {length} {what} and has {counted}");
+        let message = match counted {
+            0 if length == 0 => format!("{table} `{name}` is listed without any {what}"),
+            _ => format!("{table} `{name}` should have {length} {what} and has {counted}"),
+        };
         let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
         visit(Finding::new(reason, table, message).field("length", counted, length));
     }
@@ -228,7 +236,8 @@ pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rus
         |row| row.get(0),
     )?;
     if stray > 0 {
-        report(format!("{stray} documents belong to no roadmap; `cairn doctor --rebuild` removes them"));
+        let documents = if stray == 1 { "1 document belongs" } else { &format!("{stray} documents belong") };
+        report(format!("{documents} to no roadmap; `cairn doctor --rebuild` removes what is too much"));
     }
     let mut roadmaps = connection.prepare(
         "SELECT r.no, r.name, (

@@ -55,7 +55,7 @@ fn issues_and_flaws_are_refused_and_nothing_is_written() {
     assert_eq!(refused(dangling), "connections[0].to: there is no node `z`");
     let mut twice = new("x");
     twice.nodes.push(json!({"id": "a", "label": "again"}));
-    assert_eq!(refused(twice), "nodes[2].id: node 1 has the id `a` already");
+    assert_eq!(refused(twice), "nodes[2].id: nodes[0] has the id `a` already");
     let mut circle = new("x");
     circle.nodes[0]["dependencies"] = json!(["b"]);
     assert!(refused(circle).contains("a → b → a"));
@@ -228,4 +228,21 @@ fn a_file_is_taken_over_as_it_is() {
     let error = roadmaps.add("z", &elsewhere.path().join("dir.yaml"), false).unwrap_err();
     assert_eq!(error.to_string(), "file: `dir.yaml` is not a regular file");
     assert!(!names(folder.path()).iter().any(|name| name.starts_with('.') || name.starts_with('z')));
+}
+
+#[test]
+fn the_answer_is_what_this_caller_wrote() {
+    let (_folder, roadmaps) = folder();
+    roadmaps.register(new("plan")).unwrap();
+    std::thread::scope(|scope| {
+        for title in ["one", "two", "three"] {
+            let roadmaps = &roadmaps;
+            scope.spawn(move || {
+                for _ in 0..40 {
+                    let plan = NewRoadmap { title: title.into(), overwrite: true, ..new("plan") };
+                    assert_eq!(roadmaps.register(plan).unwrap().roadmap.title, title);
+                }
+            });
+        }
+    });
 }
