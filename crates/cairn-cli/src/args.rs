@@ -112,10 +112,11 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// The commands as one looks for them, not as the alphabet has them.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["init", "demo", "mcp"]),
-    ("Record and read", &["record", "list", "show", "tree", "trail", "search"]),
+    ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
+    ("Working memory", &["session", "brief"]),
     ("Prove and keep", &["verify", "backup", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];

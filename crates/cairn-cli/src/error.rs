@@ -160,6 +160,12 @@ impl From<Error> for CliError {
             Error::NotFound { what: "context", .. } => {
                 failure.hint("`cairn context history ROADMAP` shows what there is")
             }
+            Error::NotFound { what: "session", .. } => {
+                failure.hint("`cairn session list` shows what there is")
+            }
+            Error::NotFound { what: "brief", .. } => {
+                failure.hint("a brief that was built with `--store` has an id; give the whole of it")
+            }
             // A file that was named on the command line: there is no list of those.
             Error::NotFound { what: "file", .. } => failure,
             Error::NotFound { .. } => failure.hint("`cairn list` shows what there is; ids may be shortened"),
@@ -258,6 +264,8 @@ fn flag(path: &str) -> String {
         "metadata" => "--metadata",
         "idempotency_key" => "--key",
         "limit" => "--limit",
+        "turn" => "--turn",
+        "counter" => "--counter",
         "cursor" => "--cursor",
         other => other,
     };

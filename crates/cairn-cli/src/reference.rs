@@ -11,7 +11,7 @@ const INTRODUCTION: &str = "\
 <!-- Made from the program by a test. `CAIRN_UPDATE_DOCS=1 cargo test -p cairn-cli` writes it anew. -->
 
 Results go to stdout, everything else to stderr. Exit codes: 0 fine, 1 something is wrong, missing or refused,
-2 wrong usage. Ids may be shortened to any unique beginning.
+2 wrong usage. Ids of thoughts may be shortened to any unique beginning.
 ";
 
 fn reference() -> String {

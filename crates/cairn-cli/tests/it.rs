@@ -1,10 +1,13 @@
 //! Tests of the program as a whole.
 
 mod it {
+    /// The worked example of the document on briefs.
+    mod briefs_doc;
     /// Every command, as it is typed.
     mod cli;
     /// Help and reference say what there is.
     mod docs;
+    mod examples;
     mod mcp;
     mod mcp_clients;
     mod processes;

@@ -13,6 +13,8 @@ mod canonical_oracles;
 mod merkle_oracles;
 /// Diffs of roadmaps: applied to the first, they give the second.
 mod roadmap_diff;
+/// Which nodes a text names, quickly.
+mod roadmap_mentions;
 /// Reproducible pseudo-random numbers for the oracles.
 mod seeded;
 /// The rules of entities.

@@ -48,13 +48,13 @@ pub enum Error {
         candidates: Vec<String>,
     },
     /// What must be in a brief does not fit into its budget.
-    #[error("a budget of {budget} tokens is too small: with {item} it takes {needed}")]
+    #[error("a budget of {budget} tokens is too small for {item}; what must be shown needs {needed}")]
     BudgetTooSmall {
         /// The budget.
         budget: u64,
         /// What did not fit.
         item: String,
-        /// Tokens with it.
+        /// A budget that would do.
         needed: u64,
     },
     /// Other processes kept the database busy for too long; nothing was written.

@@ -14,7 +14,7 @@ use cairn_core::session::event::{
 use cairn_core::session::state::compaction_due;
 use cairn_core::time::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub(crate) use append::States;
 pub use brief::{
@@ -193,14 +193,9 @@ impl Cairn {
 
     /// Adds a step to the open turn.
     pub fn turn_step(&self, session_id: &str, step: Value) -> Result<EventAdded> {
-        let step: Step = parse("step", step)?;
-        for (field, text) in [
-            ("step.subdomain", &step.subdomain),
-            ("step.description", &step.description),
-            ("step.outcome", &step.outcome),
-        ] {
-            self.check_text(field, text)?;
-        }
+        self.check_size("step", &step)?;
+        let least = json!({"step_num": 1, "type": "read", "description": ""});
+        let step: Step = parse("step", step, &least)?;
         let done =
             self.append(session_id, Terms::default(), |_| Ok(Event::StepTaken(step.clone()).into()))?;
         Ok(EventAdded { seq: done.seq })
@@ -214,9 +209,11 @@ impl Cairn {
         // Null means that something is no longer waited for; elsewhere it means that nothing was given.
         let note: Map<String, Value> =
             note.into_iter().filter(|(key, value)| key == "pending" || !value.is_null()).collect();
-        let note: Note = parse("", Value::Object(note))?;
-        for (field, text) in [("goal", &note.goal), ("user_expressed", &note.user_expressed)] {
-            text.as_ref().map_or(Ok(()), |text| self.check_text(field, text))?;
+        let note = Value::Object(note);
+        self.check_size("note", &note)?;
+        let note: Note = parse("", note, &json!({}))?;
+        if let Some(index) = note.constraints.iter().position(|constraint| constraint.key.trim().is_empty()) {
+            return Err(Error::invalid(format!("constraints[{index}].key"), "must not be empty"));
         }
         let done =
             self.append(session_id, Terms::default(), |_| Ok(Event::TurnNoted(note.clone()).into()))?;
@@ -232,6 +229,9 @@ impl Cairn {
         blocked_reason: Option<String>,
     ) -> Result<TurnDone> {
         self.check_text("reply", reply)?;
+        for (field, text) in [("reply_summary", &reply_summary), ("blocked_reason", &blocked_reason)] {
+            text.as_ref().map_or(Ok(()), |text| self.check_text(field, text))?;
+        }
         let ended = TurnEnded { reply: reply.to_string(), reply_summary, blocked_reason };
         let done =
             self.append(session_id, Terms::default(), |_| Ok(Event::TurnEnded(ended.clone()).into()))?;
@@ -250,6 +250,9 @@ impl Cairn {
         text: &str,
     ) -> Result<Summarised> {
         self.check_text("text", text)?;
+        if text.trim().is_empty() {
+            return Err(Error::invalid("text", "must not be empty: it stands for the turns it covers"));
+        }
         let summary = SummaryApplied { of: kind, from_turn, to_turn, text: text.to_string() };
         let done =
             self.append(session_id, Terms::default(), |_| Ok(Event::SummaryApplied(summary.clone()).into()))?;
@@ -276,7 +279,31 @@ impl Cairn {
             .collect())
     }
 
-    fn check_text(&self, field: &'static str, text: &str) -> Result<()> {
+    /// What is kept of one call has the limit of a thought's content.
+    fn check_size(&self, field: &'static str, value: &Value) -> Result<()> {
+        const PARTS: [&str; 11] = [
+            "goal",
+            "user_expressed",
+            "constraints",
+            "engagement",
+            "pending",
+            "routing",
+            "subdomain",
+            "description",
+            "outcome",
+            "entities_involved",
+            "note",
+        ];
+        let limit = self.inner.limits.content;
+        let size = |value: &Value| value.to_string().len();
+        let part = PARTS.into_iter().map(|part| (part, value.get(part).map_or(0, size)));
+        match part.chain([(field, size(value))]).find(|(_, actual)| *actual > limit) {
+            Some((field, actual)) => Err(Error::TooLarge { field, actual, limit }),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_text(&self, field: &'static str, text: &str) -> Result<()> {
         let limit = self.inner.limits.content;
         if text.len() > limit {
             return Err(Error::TooLarge { field, actual: text.len(), limit });
@@ -292,6 +319,9 @@ fn check_types(types: Vec<String>) -> Result<Vec<String>> {
     if types.len() > MAX_TYPES {
         return Err(Error::invalid("types", format!("must name at most {MAX_TYPES} types")));
     }
+    if types.is_empty() {
+        return Err(Error::invalid("types", "must name at least one type; leave it out to allow any"));
+    }
     match types.iter().position(|name| !ops::is_type(name)) {
         None => Ok(types),
         Some(index) => Err(Error::invalid(
@@ -301,24 +331,23 @@ fn check_types(types: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
-/// Reads an argument that has parts; what is wrong with it is said by the part.
-fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value) -> Result<T> {
-    let mut texts = Vec::new();
-    find_nul(&value, &mut texts);
-    if let Some(field) = texts.first() {
-        return Err(Error::invalid(join(path, field), "must not contain a NUL character"));
+/// Reads an argument that has parts; what is wrong is told by the part. `least` holds what must be given.
+fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value, least: &Value) -> Result<T> {
+    let Value::Object(members) = &value else { return Err(Error::invalid(path, "must be an object")) };
+    for (key, part) in members {
+        if part.to_string().contains("\\u0000") {
+            return Err(Error::invalid(join(path, key), "must not contain a NUL character"));
+        }
+        // Each part by itself, beside what must be given: so a mistake is known by its place.
+        let mut alone = least.clone();
+        alone[key] = part.clone();
+        if let Err(error) = serde_json::from_value::<T>(alone) {
+            return Err(Error::invalid(join(path, key), error));
+        }
     }
     serde_json::from_value(value).map_err(|error| Error::invalid(path, error))
 }
 
 fn join(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_string() } else { format!("{path}.{field}") }
-}
-
-/// The members of an object in whose texts a NUL stands.
-fn find_nul(value: &Value, found: &mut Vec<String>) {
-    let holds = |value: &Value| value.to_string().contains("\\u0000");
-    if let Value::Object(members) = value {
-        found.extend(members.iter().filter(|(_, value)| holds(value)).map(|(key, _)| key.clone()));
-    }
 }

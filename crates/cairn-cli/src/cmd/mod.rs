@@ -1,6 +1,7 @@
 //! The commands, one file each: what it takes, what it does, how its result is shown.
 
 mod backup;
+mod brief;
 mod changes;
 mod completions;
 mod context;
@@ -15,10 +16,12 @@ mod plan_page;
 mod record;
 mod roadmap;
 mod search;
+mod session;
 mod show;
 mod trail;
 mod tree;
 mod verify;
+mod why;
 
 use cairn::ThoughtType;
 use clap::Subcommand;
@@ -38,10 +41,13 @@ pub(crate) enum Command {
     Show(show::Args),
     Tree(tree::Args),
     Trail(trail::Args),
+    Why(why::Args),
     Search(search::Args),
     Roadmap(roadmap::Args),
     Context(context::Args),
     Drift(drift::Args),
+    Session(session::Args),
+    Brief(brief::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Doctor(doctor::Args),
@@ -67,10 +73,13 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Show(args) => show::run(&args, app),
         Command::Tree(args) => tree::run(&args, app),
         Command::Trail(args) => trail::run(&args, app),
+        Command::Why(args) => why::run(&args, app),
         Command::Search(args) => search::run(args, app),
         Command::Roadmap(args) => roadmap::run(args, app),
         Command::Context(args) => context::run(args, app),
         Command::Drift(args) => drift::run(&args, app),
+        Command::Session(args) => session::run(args, app),
+        Command::Brief(args) => brief::run(args, app),
         Command::Verify(args) => verify::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),

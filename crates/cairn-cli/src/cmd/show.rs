@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use cairn::{Cairn, Thought};
 
+use super::brief::Told;
 use super::{Outcome, record::find};
 use crate::args::App;
 use crate::error::CliError;
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     if app.ui.json {
         app.ui.print_json(&thought)?;
     } else {
-        app.ui.print(&page(&thought, plan(&cairn, &thought), &app.ui))?;
+        app.ui.print(&page(&thought, plan(&cairn, &thought), brief(&cairn, &thought), &app.ui))?;
     }
     Ok(Outcome::Fine)
 }
@@ -42,7 +43,16 @@ fn plan(cairn: &Cairn, thought: &Thought) -> Option<String> {
     Some(plan)
 }
 
-fn page(thought: &Thought, plan: Option<String>, ui: &Ui) -> String {
+/// The brief that a thought was based on, and what it was for.
+fn brief(cairn: &Cairn, thought: &Thought) -> Option<String> {
+    let id = thought.brief_id.as_ref()?;
+    let stored = cairn.brief(id.as_str()).ok().flatten();
+    let place = stored.and_then(|stored| Some(Told::of(&stored).ok()?.place(&stored)));
+    let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
+    Some(format!("{id}{place}"))
+}
+
+fn page(thought: &Thought, plan: Option<String>, brief: Option<String>, ui: &Ui) -> String {
     let palette = ui.palette;
     let mut page = format!(
         "{} {}\n",
@@ -60,7 +70,8 @@ fn page(thought: &Thought, plan: Option<String>, ui: &Ui) -> String {
         ("parent", thought.parent_id.as_ref().map(ToString::to_string)),
         ("action", thought.action_id.as_ref().map(ToString::to_string)),
         ("context", plan),
-        ("brief", thought.brief_id.as_ref().map(ToString::to_string)),
+        ("brief", brief),
+        ("", thought.brief_id.as_ref().map(|id| format!("`cairn brief show {id}` prints it"))),
     ];
     for (name, value) in links {
         value.into_iter().for_each(|value| line(name, value));

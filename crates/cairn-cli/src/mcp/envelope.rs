@@ -3,6 +3,7 @@
 use cairn::core::canonical::write_string;
 use cairn::core::preview::preview;
 use cairn::{Error, Issue};
+use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerJsonRpcMessage, ServerResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -63,15 +64,37 @@ impl From<Error> for Failure {
         match error {
             Error::Invalid(issues) => Failure::invalid(issues),
             Error::TooLarge { field, actual, limit } => Failure::too_large(field, actual, limit),
+            Error::AmbiguousLabel { ref candidates, .. } => {
+                let candidates = details(json!({ "candidates": candidates }));
+                Failure { details: candidates, ..Failure::new(code, error.to_string()) }
+            }
+            Error::BudgetTooSmall { budget, ref item, needed } => {
+                let sizes = details(json!({ "item": item, "budget": budget, "needed": needed }));
+                Failure { details: sizes, ..Failure::new(code, error.to_string()) }
+            }
             Error::NotFound { what, id } => {
                 let find = match what {
                     "context" => "find ids with context_history",
                     "roadmap" => "find ids with roadmap_list",
+                    "session" => "call session_open first, or find ids with session_list",
+                    "entity" => "find refs with session_state",
+                    "brief" => "brief_build gives an id with store: true",
                     _ => "find ids with thought_search or thought_record_list",
                 };
                 Failure::new(code, format!("no {what} `{}`; {find}", preview(&id, 80).escape_debug()))
             }
             other => Failure::new(code, other.to_string()),
+        }
+    }
+}
+
+/// The same for what is no tool: such requests are answered with an error of the protocol.
+impl From<Failure> for ErrorData {
+    fn from(failure: Failure) -> ErrorData {
+        let data = Some(json!({ "code": failure.code, "details": failure.details }));
+        match failure.code {
+            "HANDLER_ERROR" | "BUSY" => ErrorData::internal_error(failure.message, data),
+            _ => ErrorData::invalid_params(failure.message, data),
         }
     }
 }
@@ -205,14 +228,28 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_needs_to_try_again_stands_in_the_details() {
+        let candidates = vec!["gen_a_1".to_string(), "gen_a_2".to_string()];
+        let found = envelope(Error::AmbiguousLabel { path: "ops[0]".into(), label: "A".into(), candidates });
+        assert_eq!(found["error"]["code"], "AMBIGUOUS_LABEL");
+        assert_eq!(found["error"]["details"], json!({ "candidates": ["gen_a_1", "gen_a_2"] }));
+        let found = envelope(Error::BudgetTooSmall { budget: 5, item: "the task".into(), needed: 9 });
+        assert_eq!(found["error"]["code"], "BUDGET_TOO_SMALL");
+        assert_eq!(found["error"]["details"], json!({ "item": "the task", "budget": 5, "needed": 9 }));
+    }
+
+    #[test]
     fn what_is_not_found_is_named_and_the_way_to_it_told() {
         for (what, way) in [
-            ("thought", "thought_search or thought_record_list"),
-            ("context", "context_history"),
-            ("roadmap", "roadmap_list"),
+            ("thought", "find ids with thought_search or thought_record_list"),
+            ("context", "find ids with context_history"),
+            ("roadmap", "find ids with roadmap_list"),
+            ("session", "call session_open first, or find ids with session_list"),
+            ("entity", "find refs with session_state"),
+            ("brief", "brief_build gives an id with store: true"),
         ] {
             let found = envelope(Error::NotFound { what, id: "x\n1".into() });
-            let expected = format!("no {what} `x\\n1`; find ids with {way}");
+            let expected = format!("no {what} `x\\n1`; {way}");
             assert_eq!(found["error"], json!({ "code": "NOT_FOUND", "message": expected, "details": {} }));
         }
     }

@@ -1,13 +1,16 @@
 //! `cairn mcp`: the MCP server on standard input and output.
 
 mod args;
+mod completion;
 mod envelope;
 mod instructions;
 mod lines;
 mod message;
 mod outbox;
 mod panics;
+mod prompts;
 mod recorder;
+mod resources;
 mod scan;
 mod server;
 mod sets;

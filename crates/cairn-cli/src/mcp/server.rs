@@ -1,27 +1,51 @@
-//! The MCP server: what it says about itself, and how a call reaches its tool.
+//! The MCP server: what it says about itself, and how a request reaches the tool, prompt or resource it asks for.
 
 use std::collections::HashMap;
 
 use cairn::Cairn;
 use cairn::core::preview::preview;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode,
-    Implementation, InitializeRequestParams, InitializeResult, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as Listed,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, Tool as Listed, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::args::{Given, nearest};
+use super::completion;
 use super::envelope::{self, Data, Failure};
 use super::instructions::instructions;
 use super::panics;
+use super::prompts::{self, Prompt};
 use super::recorder::Recorder;
-use super::tools::{Call, Tool, renamed};
+use super::resources::{self, Change, MOST_WATCHED, Place, Template, Watchers};
+use super::tools::{Call, Effect, Tool, renamed};
 
 /// Methods that exist; one that arrives as an unknown request had parameters nobody could read.
-const METHODS: [&str; 5] = ["initialize", "server/discover", "tools/list", "ping", "completion/complete"];
+const METHODS: [&str; 13] = [
+    "initialize",
+    "server/discover",
+    "tools/list",
+    "ping",
+    "completion/complete",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+];
+
+const UNWATCHED: &str = "only changes of cairn://session/{id}/tree and cairn://session/{id}/brief/{node} can be \
+                         watched";
 
 /// Serves the tools over one database.
 pub struct Server {
@@ -32,6 +56,9 @@ pub struct Server {
     readers: Semaphore,
     writers: Semaphore,
     recorder: Recorder,
+    prompts: Vec<&'static Prompt>,
+    templates: Vec<&'static Template>,
+    watchers: Watchers,
 }
 
 /// So many calls read at once. More would not be faster: the library keeps as many connections open.
@@ -51,6 +78,9 @@ impl Server {
             readers: Semaphore::new(READERS),
             writers: Semaphore::new(WRITERS),
             recorder: Recorder::new(),
+            prompts: prompts::offered(tools),
+            templates: resources::offered(tools),
+            watchers: Watchers::default(),
         }
     }
 
@@ -78,9 +108,20 @@ impl Server {
                 let recorded = self.recorder.record(&self.cairn, thought).await;
                 let recorded = recorded.ok_or_else(|| panics::internal(tool.name))?;
                 let thought = recorded.map_err(|error| renamed(error, text))?;
+                self.watchers.changed(thought.session_id.as_str(), Change::Thought);
                 Ok(envelope::answer(Data::of(&thought)))
             }
             Call::Read(read) => self.call_blocking(tool, read, &self.readers, arguments).await,
+            Call::Write(write, Effect::Event) => {
+                let session =
+                    ["session_id", "sessionId"].iter().find_map(|name| arguments.get(*name)?.as_str());
+                let session = session.map(ToString::to_string);
+                let answer = self.call_blocking(tool, write, &self.writers, arguments).await?;
+                if let (Some(session), Some(false)) = (session, answer.is_error) {
+                    self.watchers.changed(&session, Change::Event);
+                }
+                Ok(answer)
+            }
             Call::Write(write, _) => self.call_blocking(tool, write, &self.writers, arguments).await,
         }
     }
@@ -92,11 +133,29 @@ impl Server {
         turns: &Semaphore,
         arguments: JsonObject,
     ) -> Result<CallToolResult, Failure> {
+        let work = move |cairn: &Cairn| envelope::answer(work(cairn, Given::read(tool.args, arguments)));
+        self.blocking(tool.name, turns, work).await
+    }
+
+    /// Does work that may take long and whose answer may be large, where it does not hold up what runs beside it.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        name: &str,
+        turns: &Semaphore,
+        work: impl FnOnce(&Cairn) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
         let _turn = turns.acquire().await;
         let cairn = self.cairn.clone();
-        // It may take long, and its answer be large: neither must hold up the calls beside it.
-        let work = move || envelope::answer(work(&cairn, Given::read(tool.args, arguments)));
-        tokio::task::spawn_blocking(work).await.map_err(|_| panics::internal(tool.name))
+        tokio::task::spawn_blocking(move || work(&cairn)).await.map_err(|_| panics::internal(name))
+    }
+
+    /// What an address names, if it is one of those that are offered.
+    fn place(&self, uri: &str) -> Option<Place> {
+        Place::parse(uri).filter(|place| self.templates.iter().any(|template| template.set == place.set()))
+    }
+
+    fn watchable(&self, uri: &str) -> Option<Place> {
+        self.place(uri).and_then(|_| Watchers::watchable(uri))
     }
 }
 
@@ -116,10 +175,42 @@ fn require_version(context: &RequestContext<RoleServer>) -> Result<(), ErrorData
     ))
 }
 
+/// The lists are short enough for one page.
+fn require_first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|page| page.cursor) {
+        None => Ok(()),
+        Some(_) => {
+            Err(ErrorData::invalid_params("cursor: the list has one page; leave the cursor out", None))
+        }
+    }
+}
+
+fn no_resource(uri: &str, message: impl std::fmt::Display) -> ErrorData {
+    let uri = preview(uri, 200);
+    ErrorData::resource_not_found(format!("uri: {message}"), Some(json!({ "uri": uri })))
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let program = Implementation::new("cairn", env!("CARGO_PKG_VERSION")).with_title("Cairn");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_prompts()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_completions()
+            .build();
+        // What a client is told of, it asks for.
+        if self.prompts.is_empty() {
+            capabilities.prompts = None;
+        }
+        if self.templates.is_empty() {
+            capabilities.resources = None;
+        }
+        if self.prompts.is_empty() && self.templates.is_empty() {
+            capabilities.completions = None;
+        }
+        ServerConfig::new(capabilities)
             .with_server_info(program)
             .with_instructions(self.instructions.as_str())
     }
@@ -141,12 +232,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         require_version(&context)?;
-        if request.is_some_and(|page| page.cursor.is_some()) {
-            return Err(ErrorData::invalid_params(
-                "cursor: the list has one page; leave the cursor out",
-                None,
-            ));
-        }
+        require_first_page(request)?;
         Ok(ListToolsResult::with_all_items(self.listed.clone()))
     }
 
@@ -160,6 +246,133 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let outcome = panics::caught(tool.name, self.call(tool, arguments, &context)).await;
         Ok(outcome.unwrap_or_else(|failure| envelope::answer(Err(failure))).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        require_version(&context)?;
+        require_first_page(request)?;
+        Ok(ListPromptsResult::with_all_items(self.prompts.iter().map(|prompt| prompt.listed()).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        require_version(&context)?;
+        let prompt = prompts::find(&self.prompts, &request.name)?;
+        let arguments = request.arguments.unwrap_or_default();
+        let built = self.blocking(prompt.name, &self.readers, move |cairn| prompt.get(cairn, arguments));
+        Ok(built.await??.into())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        require_version(&context)?;
+        require_first_page(request)?;
+        let templates = self.templates.clone();
+        let listed =
+            self.blocking("resources/list", &self.readers, move |cairn| resources::list(cairn, &templates));
+        Ok(ListResourcesResult::with_all_items(listed.await??))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        require_version(&context)?;
+        require_first_page(request)?;
+        let listed = self.templates.iter().map(|template| template.listed()).collect();
+        Ok(ListResourceTemplatesResult::with_all_items(listed))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        require_version(&context)?;
+        let uri = request.uri;
+        let Some(place) = self.place(&uri) else {
+            return Err(no_resource(
+                &uri,
+                "not an address of anything here; resources/templates/list says what they look like",
+            ));
+        };
+        let read = {
+            let uri = uri.clone();
+            self.blocking("resources/read", &self.readers, move |cairn| resources::read(cairn, place, &uri))
+        };
+        match read.await? {
+            Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
+            Err(failure) if ["NOT_FOUND", "INVALID_PARAMS"].contains(&failure.code) => {
+                Err(no_resource(&uri, failure.message))
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        require_version(&context)?;
+        let Some(place) = self.watchable(&request.uri) else {
+            return Err(no_resource(&request.uri, UNWATCHED));
+        };
+        match self.watchers.subscribe(place, request.uri, context.peer) {
+            true => Ok(()),
+            false => {
+                Err(ErrorData::invalid_params("uri: too many are subscribed to; unsubscribe some", None))
+            }
+        }
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        require_version(&context)?;
+        self.watchers.unsubscribe(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        // What is accepted is told to the client. Of a list that is far too long it is nothing: the SDK compares every
+        // address with every other.
+        let uris =
+            requested.resource_subscriptions.iter().filter(|uris| uris.len() <= MOST_WATCHED).flatten();
+        let watched = uris.filter(|uri| self.watchable(uri).is_some()).cloned();
+        Some(SubscriptionFilter::builder().resource_subscriptions(watched.collect::<Vec<String>>()).build())
+    }
+
+    async fn listen(&self, listener: SubscriptionContext) -> Result<(), ErrorData> {
+        self.watchers.listen(&listener).await;
+        Ok(())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        require_version(&context)?;
+        let subject = completion::subject(&request, &self.prompts, &self.templates)?;
+        let typed = request.argument.value;
+        let values = self.blocking("completion/complete", &self.readers, move |cairn| {
+            completion::values(cairn, subject, &typed)
+        });
+        Ok(CompleteResult::new(values.await??))
     }
 
     async fn on_custom_request(

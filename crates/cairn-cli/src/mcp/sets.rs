@@ -2,28 +2,52 @@
 
 use std::str::FromStr;
 
-use super::tools::{SNAPSHOT, TRAIL, Tool};
+use super::tools::{MEMORY, SNAPSHOT, TRAIL, Tool};
 
 /// The sets there are, and `all`.
 const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
+
+/// One of the sets that has tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// Thoughts.
+    Trail,
+    /// Plans and their snapshots.
+    Snapshot,
+    /// Working memory and briefs.
+    Memory,
+}
+
+impl Set {
+    /// Whether any of its tools is among these.
+    pub fn is_among(self, tools: &[&Tool]) -> bool {
+        let ours: &[&Tool] = match self {
+            Set::Trail => &TRAIL,
+            Set::Snapshot => &SNAPSHOT,
+            Set::Memory => &MEMORY,
+        };
+        tools.iter().any(|tool| ours.iter().any(|known| known.name == tool.name))
+    }
+}
 
 /// Which tools to offer: `trail`, `snapshot`, `memory`, `proof`, `all`, separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSets {
     trail: bool,
     snapshot: bool,
+    memory: bool,
 }
 
 impl Default for ToolSets {
     fn default() -> ToolSets {
-        ToolSets { trail: true, snapshot: true }
+        ToolSets { trail: true, snapshot: true, memory: true }
     }
 }
 
 impl ToolSets {
-    /// The tools to offer. There are none of `memory` and `proof` yet.
+    /// The tools to offer. There are none of `proof` yet.
     pub fn tools(&self) -> Vec<&'static Tool> {
-        let sets = [(self.trail, &TRAIL[..]), (self.snapshot, &SNAPSHOT[..])];
+        let sets = [(self.trail, &TRAIL[..]), (self.snapshot, &SNAPSHOT[..]), (self.memory, &MEMORY[..])];
         sets.into_iter().filter(|(chosen, _)| *chosen).flat_map(|(_, tools)| tools).copied().collect()
     }
 }
@@ -44,12 +68,13 @@ impl FromStr for ToolSets {
     type Err = UnknownSet;
 
     fn from_str(text: &str) -> Result<ToolSets, UnknownSet> {
-        let mut sets = ToolSets { trail: false, snapshot: false };
+        let mut sets = ToolSets { trail: false, snapshot: false, memory: false };
         for name in text.split(',').map(str::trim) {
             match name {
                 "all" => sets = ToolSets::default(),
                 "trail" => sets.trail = true,
                 "snapshot" => sets.snapshot = true,
+                "memory" => sets.memory = true,
                 known if NAMES.contains(&known) => {}
                 unknown => return Err(UnknownSet(unknown.to_string())),
             }
@@ -65,13 +90,15 @@ mod tests {
     #[test]
     fn sets_are_named_and_separated_by_commas() {
         for (text, count) in [
-            ("all", 27),
+            ("all", 41),
             ("trail", 14),
             ("snapshot", 13),
             ("snapshot, trail", 27),
             ("trail,trail", 14),
-            ("trail,all", 27),
-            ("memory,proof", 0),
+            ("trail,all", 41),
+            ("memory", 14),
+            ("memory,proof", 14),
+            ("proof", 0),
         ] {
             assert_eq!(text.parse::<ToolSets>().unwrap().tools().len(), count, "{text}");
         }

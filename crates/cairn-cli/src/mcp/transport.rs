@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, GetMeta, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
+    CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
+    ClientRequest, ErrorCode, GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde_json::json;
@@ -33,6 +33,8 @@ pub struct LineTransport {
     outbox: Outbox,
     /// Requests passed on and not yet answered.
     in_flight: HashSet<RequestId>,
+    /// Those among them that go on until they are cancelled.
+    listening: HashSet<RequestId>,
     at_end: bool,
     /// The client speaks revision 2026-07-28 or later.
     modern: bool,
@@ -45,6 +47,7 @@ impl LineTransport {
             lines: Lines::new(input, MAX_LINE),
             outbox: Outbox::new(output),
             in_flight: HashSet::new(),
+            listening: HashSet::new(),
             at_end: false,
             modern: false,
         }
@@ -54,6 +57,11 @@ impl LineTransport {
     async fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         while !self.outbox.is_gone() {
             if self.at_end {
+                // Nobody listens any more, and would not say so.
+                if let Some(id) = self.listening.iter().next().cloned() {
+                    self.forget(&id);
+                    return Some(cancellation(id));
+                }
                 // Everything that was asked gets its answer. Each answer ends this wait and starts it anew.
                 if !self.in_flight.is_empty() {
                     tokio::time::sleep(LAST_CALLS).await;
@@ -102,18 +110,28 @@ impl LineTransport {
                     let id = Some(request.id.clone());
                     return Incoming::Answer(Refusal::new(id, ErrorCode::INVALID_REQUEST, message));
                 }
+                if let ClientRequest::SubscriptionsListenRequest(_) = &request.request {
+                    self.listening.insert(request.id.clone());
+                }
             }
             ClientJsonRpcMessage::Notification(notification) => {
                 // A cancelled request is not answered any more.
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    self.in_flight.remove(id);
+                    let id = id.clone();
+                    self.forget(&id);
                 }
             }
             _ => {}
         }
         Incoming::Message(Box::new(message))
+    }
+
+    /// There will be no answer to this any more, or there was one.
+    fn forget(&mut self, id: &RequestId) {
+        self.in_flight.remove(id);
+        self.listening.remove(id);
     }
 
     fn answer(&mut self, refusal: Refusal) {
@@ -128,6 +146,13 @@ impl LineTransport {
     }
 }
 
+/// What a client sends that no longer wants an answer.
+fn cancellation(id: RequestId) -> ClientJsonRpcMessage {
+    let params = CancelledNotificationParam::new(Some(id), None);
+    let notification = ClientNotification::CancelledNotification(CancelledNotification::new(params));
+    ClientJsonRpcMessage::notification(notification)
+}
+
 impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
@@ -136,12 +161,12 @@ impl Transport<RoleServer> for LineTransport {
         mut message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let id = match &message {
-            ServerJsonRpcMessage::Response(response) => Some(&response.id),
-            ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+            ServerJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ServerJsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
         if let Some(id) = id {
-            self.in_flight.remove(id);
+            self.forget(&id);
         }
         ready(self.outbox.put_with(|out| envelope::write(&mut message, out)))
     }

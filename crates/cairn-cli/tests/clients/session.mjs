@@ -4,11 +4,13 @@
 import assert from "node:assert/strict";
 
 const TOOLS = [
-  "context_compare", "context_create", "context_drift", "context_ensure", "context_get", "context_history",
-  "context_latest", "context_search", "context_verify", "roadmap_get", "roadmap_list", "roadmap_register",
-  "roadmap_validate", "thought_analysis", "thought_decision", "thought_for_action", "thought_get",
-  "thought_plan", "thought_reasoning_trail", "thought_record", "thought_record_list", "thought_reflection",
-  "thought_search", "thought_trail", "thought_tree", "thought_verify", "thought_verify_chain",
+  "brief_build", "brief_compare", "brief_get", "brief_verify", "context_compare", "context_create",
+  "context_drift", "context_ensure", "context_get", "context_history", "context_latest", "context_search",
+  "context_verify", "entity_apply", "entity_get", "roadmap_get", "roadmap_list", "roadmap_register",
+  "roadmap_validate", "session_list", "session_open", "session_state", "summary_apply", "thought_analysis",
+  "thought_decision", "thought_for_action", "thought_get", "thought_plan", "thought_reasoning_trail",
+  "thought_record", "thought_record_list", "thought_reflection", "thought_search", "thought_trail",
+  "thought_tree", "thought_verify", "thought_verify_chain", "turn_begin", "turn_end", "turn_note", "turn_step",
 ];
 
 const [which, command, ...args] = process.argv.slice(2);
@@ -70,6 +72,21 @@ assert.equal(half.details.issues[0].path, "plan_description");
 const long = await call("thought_plan", { plan_description: "x".repeat(17 << 20), session_id: "s" }, true);
 assert.deepEqual([long.code, long.details.limit], ["TOO_LARGE", 16 << 20]);
 await assert.rejects(client.callTool({ name: "thought_plam", arguments: {} }), /did you mean `thought_plan`/);
+
+const { prompts } = await client.listPrompts();
+assert.deepEqual(prompts.map((prompt) => prompt.name), ["understand", "think", "act", "reply", "record-decision"]);
+await call("session_open", { session_id: "s" });
+await call("turn_begin", { session_id: "s", message: "What was decided?" });
+const prompt = await client.getPrompt({ name: "think", arguments: { session_id: "s" } });
+assert.match(prompt.messages[0].content.text, /What was decided\?/);
+const { resources } = await client.listResources();
+const tree = await client.readResource({ uri: resources[0].uri });
+assert.equal(JSON.parse(tree.contents[0].text).session_id, "s");
+assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 6);
+const { completion } = await client.complete({
+  ref: { type: "ref/resource", uri: "cairn://session/{id}/brief/{node}" }, argument: { name: "node", value: "th" },
+});
+assert.deepEqual(completion.values, ["think"]);
 
 await client.close();
 console.log("fine");

@@ -11,7 +11,9 @@ TOOLS = {
     "thought_record_list", "thought_tree", "thought_trail", "thought_for_action", "thought_reasoning_trail",
     "thought_verify", "thought_verify_chain", "thought_search", "roadmap_list", "roadmap_get", "roadmap_register",
     "roadmap_validate", "context_create", "context_get", "context_latest", "context_history", "context_verify",
-    "context_ensure", "context_compare", "context_search", "context_drift",
+    "context_ensure", "context_compare", "context_search", "context_drift", "session_open", "turn_begin",
+    "entity_apply", "turn_step", "turn_note", "turn_end", "summary_apply", "brief_build", "brief_get", "brief_verify",
+    "brief_compare", "session_list", "session_state", "entity_get",
 }
 
 

@@ -5,6 +5,7 @@ mod demo;
 mod harness;
 mod hostile;
 mod init;
+mod memory;
 mod plan_changes;
 mod plans;
 mod read;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 19] = [
     "init",
     "demo",
     "mcp",
@@ -11,10 +11,13 @@ const COMMANDS: [&str; 16] = [
     "show",
     "tree",
     "trail",
+    "why",
     "search",
     "roadmap",
     "context",
     "drift",
+    "session",
+    "brief",
     "verify",
     "backup",
     "doctor",
@@ -108,6 +111,8 @@ fn every_link_in_the_documents_leads_somewhere() {
         "docs/concepts.md",
         "docs/format.md",
         "docs/roadmaps.md",
+        "docs/briefs.md",
+        "examples/pipeline/README.md",
     ] {
         let text = read(page);
         let folder = std::path::Path::new(page).parent().unwrap();

@@ -4,6 +4,7 @@ mod bad_input;
 mod harness;
 mod lifecycle;
 mod lines;
+mod memory;
 mod plans;
 mod reference;
 mod tools;

@@ -78,6 +78,16 @@ fn the_python_client_follows_a_plan_with_a_handshake() {
 }
 
 #[test]
+fn the_python_client_keeps_a_memory_with_the_newest_revision() {
+    run(python(), "memory.py", "2026-07-28");
+}
+
+#[test]
+fn the_python_client_keeps_a_memory_with_a_handshake() {
+    run(python(), "memory.py", "legacy");
+}
+
+#[test]
 fn the_first_typescript_client_works() {
     run(node(), "session.mjs", "sdk");
 }

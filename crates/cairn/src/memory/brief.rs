@@ -125,6 +125,7 @@ impl Cairn {
     pub fn brief_build(&self, request: &BriefRequest, store: bool) -> Result<BuiltBrief> {
         let session_id = session_id_of(&request.session_id)?;
         let options = options(request)?;
+        request.task.as_ref().map_or(Ok(()), |task| self.check_text("task", task))?;
         let brief = self.build_at(&session_id, &options, request.turn, None)?;
         if !store {
             return Ok(BuiltBrief { brief_id: None, brief });

@@ -87,8 +87,8 @@ pub fn check(ops: Vec<Value>, most_bytes: usize) -> Result<Checked> {
     let mut checker = Checker { issues: Vec::new(), bodies: Vec::new(), largest: None, most_bytes };
     let checked: Vec<Option<EntityOp>> =
         ops.into_iter().enumerate().map(|(index, op)| checker.op(&format!("ops[{index}]"), op)).collect();
-    if let Some(actual) = checker.largest {
-        return Err(Error::TooLarge { field: "body", actual, limit: most_bytes });
+    if let Some((field, actual)) = checker.largest {
+        return Err(Error::TooLarge { field, actual, limit: most_bytes });
     }
     match checked.into_iter().collect::<Option<Vec<EntityOp>>>() {
         Some(ops) if checker.issues.is_empty() => {
@@ -105,8 +105,8 @@ pub fn check(ops: Vec<Value>, most_bytes: usize) -> Result<Checked> {
 struct Checker {
     issues: Vec<Issue>,
     bodies: Vec<(Sha, String)>,
-    /// The size of a body that is too large.
-    largest: Option<usize>,
+    /// What is too large, and its size.
+    largest: Option<(&'static str, usize)>,
     most_bytes: usize,
 }
 
@@ -184,6 +184,10 @@ impl Checker {
                 self.refuse(path.to_string(), "must be a list of {type, id, label?}");
                 None
             }
+            (Field::Text, Value::String(text)) if text.len() > self.most_bytes => {
+                self.largest = Some(("text", text.len()));
+                None
+            }
             (field, Value::String(text)) => match wrong(field, &text) {
                 None => Some(Value::String(text)),
                 Some(message) => {
@@ -237,7 +241,7 @@ impl Checker {
                 None
             }
             Ok(bytes) if bytes.len() > self.most_bytes => {
-                self.largest = Some(bytes.len().max(self.largest.unwrap_or(0)));
+                self.largest = Some(("body", bytes.len()));
                 None
             }
             Ok(bytes) if bytes.windows(6).any(|six| six == b"\\u0000") => {

@@ -296,6 +296,23 @@ fn what_does_not_fit_is_refused_in_words() {
         issues(db.entity_apply("t", vec![json!({"op": "read", "type": "user", "id": "1"})], None, None)),
         ["ops[0].type: `user` is not a type of this session; those are recipe"]
     );
+    let step = |step: Value| issues(db.turn_step("s", step)).join("");
+    assert!(
+        step(json!({"step_num": 1, "type": "dance", "description": "x"}))
+            .starts_with("step.type: unknown variant")
+    );
+    assert!(step(json!({"type": "read", "description": "x"})).contains("missing field `step_num`"));
+    let note = |note: Value| issues(db.turn_note("s", note.as_object().unwrap().clone())).join("");
+    assert!(
+        note(json!({"goal": "g", "constraints": [{"value": 1}]}))
+            .starts_with("constraints: missing field `key`")
+    );
+    assert_eq!(
+        note(json!({"constraints": [{"key": " ", "value": 1}]})),
+        "constraints[0].key: must not be empty"
+    );
+    let long = json!({"engagement": "x".repeat(3 << 20)}).as_object().unwrap().clone();
+    assert!(matches!(db.turn_note("s", long), Err(Error::TooLarge { .. })));
     assert!(db.entity_get("s", "recipe_1", None).is_err());
     db.check();
 }

@@ -12,14 +12,14 @@ use crate::cmd::plan_page::{Kinds, kinds, need};
 use crate::data_plans::short_hash;
 use crate::term::{Ui, count, first_line, minute, visible};
 
-pub(super) struct Shown {
-    pub(super) page: String,
+pub(in crate::cmd) struct Shown {
+    pub(in crate::cmd) page: String,
     /// What was left out, and how to see it.
-    pub(super) remark: Option<String>,
+    pub(in crate::cmd) remark: Option<String>,
 }
 
 /// Draws a comparison; `all` shows even what only repeats another change.
-pub(super) fn page(
+pub(in crate::cmd) fn page(
     comparison: &Comparison,
     old: &ContextHead,
     new: &ContextHead,

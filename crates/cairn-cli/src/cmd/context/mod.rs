@@ -2,7 +2,7 @@
 
 mod capture;
 mod diff;
-mod diff_page;
+pub(super) mod diff_page;
 mod history;
 mod search;
 mod show;

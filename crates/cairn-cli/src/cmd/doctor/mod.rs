@@ -119,7 +119,13 @@ fn contents(status: &Status, checks: &mut Vec<Check>) {
         status.newest.as_ref().map(|time| format!(", the newest of {}", minute(time))).unwrap_or_default();
     let thoughts = count(status.thoughts, "thought");
     let places = format!("{} and {}", count(status.sessions, "session"), count(status.tasks, "task"));
-    checks.push(Check::ok("records", format!("{thoughts} in {places}, log size {}{newest}", status.entries)));
+    let memory = match (status.events, status.briefs) {
+        (0, 0) => String::new(),
+        (events, 0) => format!(", {}", count(events, "event")),
+        (events, briefs) => format!(", {} and {}", count(events, "event"), count(briefs, "brief")),
+    };
+    let records = format!("{thoughts} in {places}{memory}, log size {}{newest}", status.entries);
+    checks.push(Check::ok("records", records));
     // The index follows at leisure and catches up before it is asked: lagging behind is no fault.
     checks.push(match status.thoughts.checked_sub(status.indexed) {
         Some(0) => Check::ok("search", "every thought is in the index"),

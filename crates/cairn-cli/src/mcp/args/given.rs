@@ -94,6 +94,15 @@ impl Given {
         }
     }
 
+    /// Takes out a list of texts.
+    pub fn texts(&mut self, name: &str) -> Option<Vec<String>> {
+        let texts = self.list(name)?.into_iter().filter_map(|item| match item {
+            Value::String(text) => Some(text),
+            _ => None,
+        });
+        Some(texts.collect())
+    }
+
     /// Takes out one of the four types.
     pub fn thought_type(&mut self, name: &str) -> Option<ThoughtType> {
         self.remove(name)?.as_str()?.parse().ok()
@@ -116,7 +125,7 @@ mod tests {
     use super::super::Kind;
     use super::*;
 
-    static ARGS: [Arg; 7] = [
+    static ARGS: [Arg; 10] = [
         Arg::new("type", Kind::Word(&["plan", "analysis"]), "").older(&["thoughtType"]).required(),
         Arg::new("session_id", Kind::Text, ""),
         Arg::new("limit", Kind::Integer(1, 100), ""),
@@ -124,6 +133,9 @@ mod tests {
         Arg::new("metadata", Kind::Object, ""),
         Arg::new("id", Kind::Label, "").required(),
         Arg::new("nodes", Kind::List, ""),
+        Arg::new("names", Kind::Texts, ""),
+        Arg::new("depth", Kind::Word(&["2", "full"]), ""),
+        Arg::new("counter", Kind::TextOrNumber, ""),
     ];
 
     fn read(arguments: Value) -> Given {
@@ -156,6 +168,21 @@ mod tests {
     }
 
     #[test]
+    fn a_number_may_stand_for_a_text_where_the_text_is_a_number() {
+        for (depth, counter) in [(json!(2), json!(0.3)), (json!(2.0), json!("0.3")), (json!("2"), json!(0.3))]
+        {
+            let mut given = read(json!({ "type": "plan", "id": "x", "depth": depth, "counter": counter }));
+            assert_eq!(given.issues, []);
+            assert_eq!(
+                (given.text("depth").unwrap(), given.text("counter").unwrap()),
+                ("2".into(), "0.3".into())
+            );
+        }
+        let mut given = read(json!({ "type": "plan", "id": "x", "names": ["a", "b"] }));
+        assert_eq!(given.texts("names").unwrap(), ["a", "b"]);
+    }
+
+    #[test]
     fn null_counts_as_not_given() {
         let mut given = read(json!({ "type": null, "id": "x", "limit": null }));
         assert_eq!(given.issues, [Issue::new("type", "must be given: one of plan, analysis")]);
@@ -185,6 +212,10 @@ mod tests {
         );
         assert_eq!(issue("nodes", json!({})), "nodes: must be a list, found an object");
         assert_eq!(issue("nodes", json!([{}, 7, "x"])), "nodes[1]: must be an object, found 7");
+        assert_eq!(issue("names", json!(["a", 7])), "names[1]: must be a text, found 7");
+        assert_eq!(issue("names", json!("a")), "names: must be a list, found the text \"a\"");
+        assert_eq!(issue("depth", json!(3)), "depth: must be one of 2, full; found 3");
+        assert_eq!(issue("counter", json!([])), "counter: must be a text or a number, found an array");
         assert_eq!(issue("sessionId", json!(7)), "sessionId: must be a text, found 7");
         assert_eq!(issue("id", json!("")), "id: must not be empty");
         let nul = "session_id: must not contain a NUL character or an unpaired surrogate";
@@ -192,7 +223,8 @@ mod tests {
         assert_eq!(issue("sesion_id", json!("s")), "sesion_id: unknown argument; did you mean `session_id`?");
         assert_eq!(
             issue("colour", json!(1)),
-            "colour: unknown argument; known are type, session_id, limit, include_content, metadata, id, nodes"
+            "colour: unknown argument; known are type, session_id, limit, include_content, metadata, id, nodes, \
+             names, depth, counter"
         );
     }
 

@@ -30,7 +30,9 @@ pub enum Kind {
     Text,
     /// A text that is not empty.
     Label,
-    /// One of these words.
+    /// A text, or a number instead of it.
+    TextOrNumber,
+    /// One of these words. A number that is one of them may come as a number.
     Word(&'static [&'static str]),
     /// A whole number in this range.
     Integer(u64, u64),
@@ -40,6 +42,8 @@ pub enum Kind {
     Object,
     /// A list of JSON objects.
     List,
+    /// A list of texts.
+    Texts,
 }
 
 impl Arg {
@@ -65,13 +69,15 @@ impl Arg {
 
     fn schema(&self) -> Value {
         let mut schema = match self.kind {
-            Kind::Text | Kind::Label => json!({ "type": "string" }),
+            // Not a list of two types: some clients cannot pass that on to their model.
+            Kind::Text | Kind::Label | Kind::TextOrNumber => json!({ "type": "string" }),
             Kind::Word(words) => json!({ "type": "string", "enum": words }),
             Kind::Integer(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
             Kind::Integer(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Object => json!({ "type": "object" }),
             Kind::List => json!({ "type": "array", "items": { "type": "object" } }),
+            Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         };
         if !self.about.is_empty() {
             schema["description"] = self.about.into();

@@ -4,6 +4,7 @@ mod context;
 mod for_action;
 mod get;
 mod list;
+mod memory;
 mod reasoning_trail;
 mod record;
 mod roadmap;
@@ -57,6 +58,24 @@ pub static SNAPSHOT: [&Tool; 13] = [
     &context::DRIFT,
 ];
 
+/// Those for working memory and briefs.
+pub static MEMORY: [&Tool; 14] = [
+    &memory::OPEN,
+    &memory::BEGIN,
+    &memory::APPLY,
+    &memory::STEP,
+    &memory::NOTE,
+    &memory::END,
+    &memory::SUMMARY,
+    &memory::BUILD,
+    &memory::GET,
+    &memory::VERIFY,
+    &memory::COMPARE,
+    &memory::LIST,
+    &memory::STATE,
+    &memory::ENTITY,
+];
+
 /// What a client can call.
 pub struct Tool {
     /// By which name.
@@ -90,6 +109,8 @@ pub enum Call {
 pub enum Effect {
     /// Something new after each call.
     Add,
+    /// Something new in the session that `session_id` names; whoever watches that session is told.
+    Event,
     /// Something new after the first of several equal calls.
     AddOnce,
     /// Perhaps something else in the place of what was there. A second equal call changes nothing.
@@ -114,7 +135,7 @@ impl Call {
     fn hints(&self) -> ToolAnnotations {
         let (reads, replaces, idempotent) = match self {
             Call::Read(_) => (true, false, true),
-            Call::Record(..) | Call::Write(_, Effect::Add) => (false, false, false),
+            Call::Record(..) | Call::Write(_, Effect::Add | Effect::Event) => (false, false, false),
             Call::Write(_, Effect::AddOnce) => (false, false, true),
             Call::Write(_, Effect::Replace) => (false, true, true),
         };
@@ -146,6 +167,9 @@ const RECORD: &[&str] = &[
 
 const TYPES: Kind = Kind::Word(&["plan", "analysis", "decision", "reflection"]);
 
+/// The nodes that briefs are built for.
+pub const NODES: &[&str] = &["understand", "think", "act", "reply"];
+
 /// Which roadmap.
 const ROADMAP: Arg = Arg::new("roadmap_id", Kind::Label, "").required();
 
@@ -163,11 +187,12 @@ mod tests {
     use std::collections::HashSet;
 
     use cairn::ThoughtType;
+    use cairn::core::brief::Node;
 
     use super::*;
 
     fn all() -> Vec<&'static Tool> {
-        TRAIL.into_iter().chain(SNAPSHOT).collect()
+        TRAIL.into_iter().chain(SNAPSHOT).chain(MEMORY).collect()
     }
 
     #[test]
@@ -178,7 +203,7 @@ mod tests {
 
     #[test]
     fn the_list_costs_a_client_less_than_a_kilobyte_a_tool() {
-        for (tools, most) in [(&TRAIL[..], 1000), (&SNAPSHOT[..], 800)] {
+        for (tools, most) in [(&TRAIL[..], 1000), (&SNAPSHOT[..], 800), (&MEMORY[..], 800)] {
             let size = |tool: &&Tool| (serde_json::to_vec(&tool.listed()).unwrap().len(), tool.name);
             let sizes: Vec<(usize, &str)> = tools.iter().map(size).collect();
             let total: usize = sizes.iter().map(|(size, _)| size).sum();
@@ -190,6 +215,13 @@ mod tests {
     fn the_words_for_a_type_are_those_of_the_library() {
         let Kind::Word(words) = TYPES else { panic!("types are words") };
         assert_eq!(words, ThoughtType::ALL.map(ThoughtType::as_str));
+    }
+
+    #[test]
+    fn the_words_for_a_node_are_those_of_the_library() {
+        for word in NODES {
+            assert_eq!(Node::parse(word).map(Node::as_str), Some(*word));
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ const PARENT: Arg = Arg::new("parent_id", Kind::Text, "id of the thought this fo
 const ACTION: Arg = Arg::new("action_id", Kind::Text, "tool call, commit … it led to");
 const CONTEXT: Arg =
     Arg::new("context_id", Kind::Integer(1, u64::MAX), "snapshot it was based on, from context_ensure");
-const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "");
+const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "from brief_build");
 const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else worth keeping, up to 64 KiB");
 const KEY: Arg = Arg::new("idempotency_key", Kind::Text, "makes a retry harmless");
 
@@ -64,7 +64,7 @@ macro_rules! short_form {
                 PARENT,
                 ACTION,
                 Arg { about: "from context_ensure", ..CONTEXT },
-                BRIEF,
+                Arg { about: "", ..BRIEF },
                 Arg { about: "", ..METADATA },
                 Arg { about: "", ..KEY },
             ],

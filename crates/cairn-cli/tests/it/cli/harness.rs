@@ -93,7 +93,7 @@ impl Run {
 }
 
 /// Ids and times that are the same on every run: thought `n` is recorded `n` minutes after noon.
-pub fn open(path: &std::path::Path) -> (Cairn, impl Fn(u64)) {
+pub fn open(path: &std::path::Path) -> (Cairn, impl Fn(u64) + use<>) {
     let now = Arc::new(AtomicU64::new(0));
     let (clock, ids) = (now.clone(), now.clone());
     let options = Options::new()

@@ -10,15 +10,15 @@ fn rendered() -> String {
     let mut server = Server::start();
     let tools = server.request("tools/list", json!({}))["result"]["tools"].take();
     let mut page = String::from(
-        "# MCP reference\n\nThe tools of `cairn mcp`, as a client sees them. Written by a test; \
+        "# MCP reference\n\nThe tools, prompts and resources of `cairn mcp`, as a client sees them. Written by a test; \
          `CAIRN_UPDATE_DOCS=1` rewrites it.\n\n\
          Every answer is `{\"ok\": true, \"data\": …}` or `{\"ok\": false, \"error\": {\"code\", \"message\", \
          \"details\"}}`, as structured content and as text. Codes: `INVALID_PARAMS` (each problem in \
-         `details.issues`), `NOT_FOUND`, `CONFLICT`, `TOO_LARGE`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
+         `details.issues`), `NOT_FOUND`, `CONFLICT`, `AMBIGUOUS_LABEL` (`details.candidates`), \
+         `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
          spelled in camelCase (`sessionId`).\n",
     );
     for tool in tools.as_array().unwrap() {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let hints = &tool["annotations"];
         let effect = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
             (Value::Bool(true), _) => "reads",
@@ -39,14 +39,53 @@ fn rendered() -> String {
                 None => text(&argument["type"]),
             };
             let needed = if required.contains(&json!(name)) { "required; " } else { "" };
-            let about = format!("{needed}{}", text(&argument["description"]));
+            let about = format!("{needed}{}", text(&argument["description"]).replace('|', "\\|"));
             writeln!(page, "| `{name}` | {kind} | {} |", about.trim_end_matches("; ")).unwrap();
         }
         let data = tool["outputSchema"]["properties"]["data"]["properties"].as_object().unwrap();
         let members: Vec<String> = data.keys().map(|name| format!("`{name}`")).collect();
         write!(page, "\nData: {}\n", members.join(", ")).unwrap();
     }
+    prompts(&mut server, &mut page);
+    resources(&mut server, &mut page);
     page
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_string()
+}
+
+fn prompts(server: &mut Server, page: &mut String) {
+    page.push_str(
+        "\n## Prompts\n\nArguments are texts. The result of the first four carries `hash`, `turn` and `seq` of the \
+         brief in `_meta`. An error is one of the protocol: -32602, with a message in words.\n",
+    );
+    let prompts = server.request("prompts/list", json!({}))["result"]["prompts"].take();
+    for prompt in prompts.as_array().unwrap() {
+        write!(page, "\n### `{}`\n\n{}\n\n", text(&prompt["name"]), text(&prompt["description"])).unwrap();
+        page.push_str("| argument | |\n|---|---|\n");
+        for argument in prompt["arguments"].as_array().unwrap() {
+            let needed = if argument["required"] == true { "required; " } else { "" };
+            writeln!(page, "| `{}` | {needed}{} |", text(&argument["name"]), text(&argument["description"]))
+                .unwrap();
+        }
+    }
+}
+
+fn resources(server: &mut Server, page: &mut String) {
+    page.push_str(
+        "\n## Resources\n\n`resources/list` names the trees of the 50 newest sessions and the roadmaps. Ids are \
+         percent-encoded. Those that can be watched are told of with `notifications/resources/updated` when this \
+         server records something of the session: after `resources/subscribe`, or through `subscriptions/listen`.\n\n\
+         | address | type | |\n|---|---|---|\n",
+    );
+    let templates =
+        server.request("resources/templates/list", json!({}))["result"]["resourceTemplates"].take();
+    for template in templates.as_array().unwrap() {
+        let part = |key: &str| text(&template[key]);
+        writeln!(page, "| `{}` | {} | {} |", part("uriTemplate"), part("mimeType"), part("description"))
+            .unwrap();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::harness::Server;
 
-const NAMES: [&str; 27] = [
+const NAMES: [&str; 41] = [
     "thought_record",
     "thought_plan",
     "thought_analysis",
@@ -34,6 +34,20 @@ const NAMES: [&str; 27] = [
     "context_compare",
     "context_search",
     "context_drift",
+    "session_open",
+    "turn_begin",
+    "entity_apply",
+    "turn_step",
+    "turn_note",
+    "turn_end",
+    "summary_apply",
+    "brief_build",
+    "brief_get",
+    "brief_verify",
+    "brief_compare",
+    "session_list",
+    "session_state",
+    "entity_get",
 ];
 
 const RECORD: [&str; 18] = [
@@ -72,7 +86,10 @@ fn every_tool_is_listed_once_with_schemas_and_all_hints() {
     for tool in tools {
         let (reads, destructive, idempotent) = match tool["name"].as_str().unwrap() {
             "thought_record" | "thought_plan" | "thought_analysis" | "thought_decision"
-            | "thought_reflection" | "context_create" => (false, false, false),
+            | "thought_reflection" | "context_create" | "session_open" | "turn_begin" | "entity_apply"
+            | "turn_step" | "turn_note" | "turn_end" | "summary_apply" | "brief_build" => {
+                (false, false, false)
+            }
             "context_ensure" => (false, false, true),
             "roadmap_register" => (false, true, true),
             _ => (true, false, true),
@@ -93,8 +110,9 @@ fn every_tool_is_listed_once_with_schemas_and_all_hints() {
 
 #[test]
 fn tool_sets_are_chosen_on_the_command_line() {
-    for (sets, count) in [("trail", 14), ("snapshot", 13), ("trail,snapshot", 27), ("all", 27), ("memory", 0)]
-    {
+    let expected =
+        [("trail", 14), ("snapshot", 13), ("trail,snapshot", 27), ("memory", 14), ("all", 41), ("proof", 0)];
+    for (sets, count) in expected {
         let mut server = Server::with_args(&["--tools", sets]);
         let answer = server.request("initialize", super::harness::initialize("2025-11-25"));
         let instructions = answer["result"]["instructions"].as_str().unwrap();
@@ -104,6 +122,7 @@ fn tool_sets_are_chosen_on_the_command_line() {
             sets.contains("snapshot") || sets == "all",
             "{sets}"
         );
+        assert_eq!(instructions.contains("turn_begin"), ["memory", "all"].contains(&sets), "{sets}");
         let answer = server.request("tools/list", json!({}));
         assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), count, "{sets}");
     }

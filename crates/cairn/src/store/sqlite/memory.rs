@@ -53,7 +53,7 @@ pub fn events(
              WHERE e.seq = ?2 AND s.name = ?1), 0)
          ORDER BY position",
     )?;
-    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    let [after, to] = [after, to].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
     let mut rows = statement.query(params![session_id, after, to])?;
     while let Some(row) = rows.next()? {
         if !visit(to_event(row)?) {

@@ -1,0 +1,140 @@
+//! Who wants to know when a session changes. What other processes record is not seen here.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rmcp::RoleServer;
+use rmcp::model::ResourceUpdatedNotificationParam;
+use rmcp::service::{Peer, SubscriptionContext, SubscriptionSink};
+
+use super::Place;
+use crate::mcp::tools::NODES;
+
+/// The most addresses that are watched at once.
+pub const MOST: usize = 1000;
+
+/// What was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A thought: the tree is another, and the briefs too.
+    Thought,
+    /// An event of the session's memory: the briefs are others.
+    Event,
+}
+
+/// Everyone who watches an address.
+#[derive(Default)]
+pub struct Watchers {
+    watches: Mutex<Vec<Watch>>,
+    listeners: AtomicU64,
+}
+
+struct Watch {
+    place: Place,
+    /// As the client wrote it, which is how it knows it.
+    uri: String,
+    told: Told,
+}
+
+/// How a watcher is told.
+#[derive(Clone)]
+enum Told {
+    /// Directly, after `resources/subscribe`.
+    Subscriber(Peer<RoleServer>),
+    /// Through a `subscriptions/listen` that is open.
+    Listener(u64, SubscriptionSink),
+}
+
+impl Watchers {
+    /// What an address names, if it is one of those whose changes are seen.
+    pub fn watchable(uri: &str) -> Option<Place> {
+        Place::parse(uri).filter(|place| match place {
+            Place::Tree(_) => true,
+            Place::SessionBrief(_, node) => NODES.contains(&node.as_str()),
+            _ => false,
+        })
+    }
+
+    /// Has `peer` told of changes, until it unsubscribes. False if there is no room.
+    pub fn subscribe(&self, place: Place, uri: String, peer: Peer<RoleServer>) -> bool {
+        self.with(|watches| {
+            watches.retain(|watch| !watch.is_subscription_to(&uri));
+            let room = watches.len() < MOST;
+            if room {
+                watches.push(Watch { place, uri, told: Told::Subscriber(peer) });
+            }
+            room
+        })
+    }
+
+    /// No longer.
+    pub fn unsubscribe(&self, uri: &str) {
+        self.with(|watches| watches.retain(|watch| !watch.is_subscription_to(uri)));
+    }
+
+    /// Has a listener told of changes to the addresses it was promised, until it is cancelled.
+    pub async fn listen(&self, listener: &SubscriptionContext) {
+        let number = self.listeners.fetch_add(1, Ordering::Relaxed);
+        let uris = listener.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let told = Told::Listener(number, listener.sink().clone());
+        let watch =
+            |uri: String| Watchers::watchable(&uri).map(|place| Watch { place, uri, told: told.clone() });
+        let _leaving = Leaving { watchers: self, number };
+        self.with(|watches| {
+            let room = MOST.saturating_sub(watches.len());
+            watches.extend(uris.into_iter().filter_map(watch).take(room));
+        });
+        listener.cancelled().await;
+    }
+
+    /// Tells everyone who watches `session`. Nobody waits for it. Must be called inside a runtime.
+    pub fn changed(&self, session: &str, change: Change) {
+        let told = self.with(|watches| -> Vec<(String, Told)> {
+            let about = |watch: &&Watch| match &watch.place {
+                Place::Tree(id) => id == session && change == Change::Thought,
+                Place::SessionBrief(id, _) => id == session,
+                _ => false,
+            };
+            watches.iter().filter(about).map(|watch| (watch.uri.clone(), watch.told.clone())).collect()
+        });
+        if told.is_empty() {
+            return;
+        }
+        tokio::spawn(async move {
+            for (uri, told) in told {
+                // Whoever cannot be reached has left.
+                match told {
+                    Told::Subscriber(peer) => {
+                        let _ =
+                            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
+                    }
+                    Told::Listener(_, sink) => drop(sink.notify_resource_updated(uri).await),
+                }
+            }
+        });
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Vec<Watch>) -> T) -> T {
+        work(&mut self.watches.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+impl Watch {
+    fn is_subscription_to(&self, uri: &str) -> bool {
+        self.uri == uri && matches!(self.told, Told::Subscriber(_))
+    }
+}
+
+/// Takes a listener off the list, however its request ends.
+struct Leaving<'w> {
+    watchers: &'w Watchers,
+    number: u64,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let is_ours =
+            |watch: &Watch| matches!(watch.told, Told::Listener(number, _) if number == self.number);
+        self.watchers.with(|watches| watches.retain(|watch| !is_ours(watch)));
+    }
+}
