@@ -65,17 +65,24 @@ impl FromStr for Sha {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Sha, NotAHash> {
-        let digit = |c: u8| match c {
-            b'0'..=b'9' => Ok(c - b'0'),
-            b'a'..=b'f' => Ok(c - b'a' + 10),
-            _ => Err(NotAHash),
+        /// The value of each digit; 255 for what is none.
+        const DIGITS: [u8; 256] = {
+            let (mut table, mut value) = ([255; 256], 0);
+            while value < 16 {
+                table[b"0123456789abcdef"[value] as usize] = value as u8;
+                value += 1;
+            }
+            table
         };
         let text: &[u8; 64] = text.as_bytes().try_into().map_err(|_| NotAHash)?;
         let mut out = [0; 32];
+        let mut wrong = 0;
         for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+            let [high, low] = [DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]];
+            wrong |= high | low;
+            *byte = high << 4 | low & 15;
         }
-        Ok(Sha(out))
+        if wrong > 15 { Err(NotAHash) } else { Ok(Sha(out)) }
     }
 }
 
@@ -99,8 +106,22 @@ impl Serialize for Sha {
 
 impl<'de> Deserialize<'de> for Sha {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sha, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(Digits)
+    }
+}
+
+/// Reads a hash from its digits, without a copy of them.
+struct Digits;
+
+impl serde::de::Visitor<'_> for Digits {
+    type Value = Sha;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("64 hex digits")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Sha, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

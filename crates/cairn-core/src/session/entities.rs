@@ -16,6 +16,8 @@ pub struct Entities {
     list: Vec<Arc<Entity>>,
     by_ref: Arc<HashMap<String, usize>>,
     by_id: Arc<HashMap<String, HashMap<String, usize>>>,
+    /// Drafts that were saved in this turn, whose own bodies go when it ends.
+    just_saved: Vec<String>,
     /// The last number given out, by what stands before it in a ref: `recipe`, `gen_recipe`.
     counters: Arc<HashMap<String, u64>>,
 }
@@ -131,9 +133,10 @@ impl Entities {
 
     /// Forgets the bodies of drafts that have been saved: whoever needed them had until the end of the turn.
     pub fn end_turn(&mut self) {
-        for entity in &mut self.list {
-            if entity.body_is_draft && entity.saved_id.is_some() && entity.body.is_some() {
-                Arc::make_mut(entity).body = None;
+        for entity_ref in std::mem::take(&mut self.just_saved) {
+            let Some(&index) = self.by_ref.get(&entity_ref) else { continue };
+            if self.list[index].body_is_draft && self.list[index].body.is_some() {
+                Arc::make_mut(&mut self.list[index]).body = None;
             }
         }
     }
@@ -220,6 +223,7 @@ impl Entities {
             entity.saved_id = Some(id.to_string());
             entity.turn_promoted = Some(now.turn);
             self.note_id(kind, id, index);
+            self.just_saved.push(self.list[index].entity_ref.clone());
         }
         Ok(OpResult { promoted: first, ..OpResult::done(&self.list[index].entity_ref) })
     }
@@ -255,7 +259,8 @@ impl Entities {
         };
         let entity = self.change(index, now);
         entity.status = status;
-        if let Some(label) = label {
+        // Most reads repeat the label that is known.
+        if let Some(label) = label.filter(|label| *label != entity.label) {
             entity.label = label.to_string();
         }
         touch(entity, now);

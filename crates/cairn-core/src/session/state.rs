@@ -150,39 +150,44 @@ pub enum Misfit {
 impl SessionState {
     /// Applies an event. On an error the state may be half changed: apply to a clone.
     pub fn apply(&mut self, recorded: &RecordedEvent) -> Result<Vec<OpResult>, Misfit> {
+        self.take(recorded.clone())
+    }
+
+    /// The same with an event that nobody needs any more: its texts are not copied.
+    pub fn take(&mut self, recorded: RecordedEvent) -> Result<Vec<OpResult>, Misfit> {
         let RecordedEvent { seq, at, event } = recorded;
-        let seq = *seq;
         let mut results = Vec::new();
         match event {
             Event::Opened(opened) => {
                 self.settings = opened.settings;
-                self.types.clone_from(&opened.types);
+                self.types = opened.types;
             }
             Event::TurnBegan(began) => {
                 // A turn that was left open ends without an answer.
                 self.close_turn();
                 self.turn += 1;
                 self.open = true;
-                let user = Noted { value: began.message.clone(), seq };
-                self.turns.push(Arc::new(Turn::new(self.turn, user, at.clone())));
+                let user = Noted { value: began.message, seq };
+                self.turns.push(Arc::new(Turn::new(self.turn, user, at)));
             }
             Event::EntitiesApplied(applied) => {
+                results.reserve(applied.ops.len());
                 for (index, op) in applied.ops.iter().enumerate() {
                     results.push(self.apply_op(index, op, seq)?);
                 }
             }
-            Event::StepTaken(step) => self.open_turn()?.steps.push(Noted { value: step.clone(), seq }),
-            Event::TurnNoted(note) => self.note(note, seq)?,
+            Event::StepTaken(step) => self.open_turn()?.steps.push(Noted { value: step, seq }),
+            Event::TurnNoted(note) => self.note(&note, seq)?,
             Event::TurnEnded(ended) => {
                 let turn = self.open_turn()?;
-                let reply = Reply { full: ended.reply.clone(), summary: ended.reply_summary.clone() };
+                let reply = Reply { full: ended.reply, summary: ended.reply_summary };
                 turn.reply = Some(Noted { value: reply, seq });
-                if let Some(reason) = &ended.blocked_reason {
-                    turn.blocked_reason = Some(Noted { value: reason.clone(), seq });
+                if let Some(reason) = ended.blocked_reason {
+                    turn.blocked_reason = Some(Noted { value: reason, seq });
                 }
                 self.close_turn();
             }
-            Event::SummaryApplied(summary) => self.summarise(summary, seq)?,
+            Event::SummaryApplied(summary) => self.summarise(&summary, seq)?,
         }
         self.seq = seq;
         Ok(results)

@@ -11,7 +11,7 @@ use super::op::{Body, Detail, EntityOp, Row, Stored, UserAction};
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct FlatOp {
-    op: String,
+    op: Name,
     #[serde(rename = "type")]
     kind: Option<String>,
     id: Option<String>,
@@ -26,6 +26,28 @@ pub(super) struct FlatOp {
     action: Option<UserAction>,
     text: Option<String>,
     reason: Option<String>,
+}
+
+/// What an operation is called.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Name {
+    #[default]
+    Missing,
+    Read,
+    Update,
+    Generate,
+    Create,
+    User,
+    Delete,
+    Touch,
+    TouchText,
+    Retain,
+    Demote,
+    Edit,
+    Label,
+    Drop,
+    Clear,
 }
 
 impl FlatOp {
@@ -61,50 +83,50 @@ impl TryFrom<FlatOp> for EntityOp {
 
     fn try_from(mut flat: FlatOp) -> Result<EntityOp, String> {
         let name = std::mem::take(&mut flat.op);
-        let op = match name.as_str() {
-            "read" => EntityOp::Read(flat.stored()?),
-            "update" => EntityOp::Update(flat.stored()?),
-            "generate" => {
+        let op = match name {
+            Name::Read => EntityOp::Read(flat.stored()?),
+            Name::Update => EntityOp::Update(flat.stored()?),
+            Name::Generate => {
                 EntityOp::Generate { kind: flat.kind()?, label: flat.label.take(), body: flat.body.take() }
             }
-            "create" => EntityOp::Create {
+            Name::Create => EntityOp::Create {
                 kind: flat.kind()?,
                 id: flat.id()?,
                 label: flat.label.take(),
                 from: flat.from.take(),
             },
-            "user" => EntityOp::User {
+            Name::User => EntityOp::User {
                 kind: flat.kind()?,
                 id: flat.id()?,
                 label: flat.label.take(),
                 action: flat.action.take().ok_or_else(|| missing("action"))?,
             },
-            "delete" => EntityOp::Delete { entity_ref: flat.entity_ref()? },
-            "touch" => EntityOp::Touch { entity_ref: flat.entity_ref()? },
-            "touch_text" => EntityOp::TouchText { text: flat.text.take().ok_or_else(|| missing("text"))? },
-            "retain" => EntityOp::Retain {
+            Name::Delete => EntityOp::Delete { entity_ref: flat.entity_ref()? },
+            Name::Touch => EntityOp::Touch { entity_ref: flat.entity_ref()? },
+            Name::TouchText => EntityOp::TouchText { text: flat.text.take().ok_or_else(|| missing("text"))? },
+            Name::Retain => EntityOp::Retain {
                 entity_ref: flat.entity_ref()?,
                 reason: flat.reason.take().ok_or_else(|| missing("reason"))?,
             },
-            "demote" => EntityOp::Demote { entity_ref: flat.entity_ref()? },
-            "edit" => EntityOp::Edit {
+            Name::Demote => EntityOp::Demote { entity_ref: flat.entity_ref()? },
+            Name::Edit => EntityOp::Edit {
                 entity_ref: flat.entity_ref()?,
                 body: flat.body.take().ok_or_else(|| missing("body"))?,
                 label: flat.label.take(),
             },
-            "label" => EntityOp::Label {
+            Name::Label => EntityOp::Label {
                 entity_ref: flat.entity_ref()?,
                 label: flat.label.take().ok_or_else(|| missing("label"))?,
             },
-            "drop" => EntityOp::Drop { entity_ref: flat.entity_ref()? },
-            "clear" => EntityOp::Clear {},
-            other => return Err(format!("there is no operation `{other}`")),
+            Name::Drop => EntityOp::Drop { entity_ref: flat.entity_ref()? },
+            Name::Clear => EntityOp::Clear {},
+            Name::Missing => return Err(missing("op")),
         };
         // What an operation does not take was not written by us.
         if flat == FlatOp::default() {
             Ok(op)
         } else {
-            Err(format!("`{name}` has a field that it does not take"))
+            Err(format!("{name:?} has a field that it does not take"))
         }
     }
 }

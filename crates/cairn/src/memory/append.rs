@@ -1,6 +1,7 @@
 //! Appending events to a session, and its newest state.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use cairn_core::Sha;
@@ -14,7 +15,7 @@ use cairn_core::time::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{ReadEvent, StoreError};
+use crate::store::{EventText, ReadEvent, StoreError};
 use crate::writer::{Appended, EventRequest};
 
 /// How many sessions' states are kept.
@@ -119,8 +120,13 @@ impl Cairn {
         let session_id = session_id_of(session_id)?;
         let key = terms.idempotency_key.map(IdempotencyKey::new).transpose();
         let key = key.map_err(|error| Error::invalid("idempotency_key", error))?;
-        for _ in 0..ROUNDS {
-            let before = match self.state(&session_id)? {
+        for round in 0..ROUNDS {
+            // First what is kept, without asking the database: if it is outdated, the writer says so.
+            let kept =
+                self.inner.states.get(&session_id).filter(|kept| {
+                    round == 0 && terms.expected_seq.is_none_or(|expected| expected == kept.seq)
+                });
+            let before = match kept.map_or_else(|| self.state(&session_id), |kept| Ok(Some(kept)))? {
                 Some(state) => state,
                 None if terms.may_open => Arc::default(),
                 None => return Err(Error::NotFound { what: "session", id: session_id.to_string() }),
@@ -138,7 +144,13 @@ impl Cairn {
                 )));
             }
             let Draft { event, bodies } = draft(&before)?;
-            fits(&before, &event).map_err(|misfit| refusal(&session_id, &before, misfit))?;
+            if let Err(misfit) = fits(&before, &event) {
+                // Before anything is refused, it is made sure that it is about the newest state.
+                match self.state(&session_id)? {
+                    Some(newest) if newest.seq != before.seq => continue,
+                    _ => return Err(refusal(&session_id, &before, misfit)),
+                }
+            }
             let request = EventRequest {
                 session_id: session_id.clone(),
                 after: before.seq,
@@ -155,7 +167,7 @@ impl Cairn {
                     let recorded = RecordedEvent { seq, at, event };
                     let mut after = (*before).clone();
                     let results =
-                        after.apply(&recorded).map_err(|misfit| refusal(&session_id, &before, misfit))?;
+                        after.take(recorded).map_err(|misfit| refusal(&session_id, &before, misfit))?;
                     let after = Arc::new(after);
                     self.inner.states.put(&session_id, after.clone());
                     return Ok(Done { before, after, results, seq });
@@ -180,7 +192,9 @@ impl Cairn {
         }
         let before = self.state_before(first)?;
         let mut after = (*before).clone();
-        let results = after.apply(&read(first)?).map_err(|misfit| refusal(session_id, &before, misfit))?;
+        let ReadEvent { seq, turn, kind, v, created_at, body, .. } = first;
+        let text = EventText { seq: *seq, turn: *turn, kind, v: *v, created_at: created_at.as_str(), body };
+        let results = after.take(read(text)?).map_err(|misfit| refusal(session_id, &before, misfit))?;
         Ok(Done { before, after: Arc::new(after), results, seq: first.seq })
     }
 
@@ -217,6 +231,8 @@ impl Cairn {
     }
 
     /// Applies the events up to a position of the log; shows `milestone` every so many of them.
+    ///
+    /// A thread of its own reads and parses: on a long session that is two thirds of the work.
     fn fold(
         &self,
         session_id: &SessionId,
@@ -224,23 +240,55 @@ impl Cairn {
         to: u64,
         milestone: &mut dyn FnMut(&SessionState),
     ) -> Result<SessionState> {
-        let mut failed = Ok(());
+        let after = state.seq;
         let mut count = 0;
-        self.inner.store.events(session_id.as_str(), state.seq, to, &mut |event| {
-            failed = read(&event).and_then(|recorded| {
-                let applied = state.apply(&recorded);
-                applied
-                    .map(drop)
-                    .map_err(|_| damaged(&format!("event {} does not fit what came before", event.seq)))
-            });
+        let mut apply = |recorded: RecordedEvent| {
+            let seq = recorded.seq;
+            state
+                .take(recorded)
+                .map_err(|_| damaged(&format!("event {seq} does not fit what came before")))?;
             count += 1;
-            if failed.is_ok() && count % MILESTONE == 0 {
+            if count % MILESTONE == 0 {
                 milestone(&state);
             }
-            failed.is_ok()
+            Ok(())
+        };
+        if after > 0 {
+            // Nearly always there are few new ones.
+            let mut failed = Ok(());
+            self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
+                failed = read(event).and_then(&mut apply);
+                failed.is_ok()
+            })?;
+            return failed.map(|()| state);
+        }
+        std::thread::scope(|scope| {
+            let (chunks, parsed) = sync_channel::<Vec<RecordedEvent>>(8);
+            let reader = scope.spawn(move || {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                let mut failed = Ok(());
+                self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
+                    failed = read(event).map(|recorded| chunk.push(recorded));
+                    // If nobody receives, the other side has failed and says why.
+                    failed.is_ok() && (chunk.len() < CHUNK || chunks.send(replace(&mut chunk)).is_ok())
+                })?;
+                let _ = chunks.send(chunk);
+                failed
+            });
+            let applied = parsed.into_iter().flatten().try_for_each(&mut apply);
+            let read =
+                reader.join().unwrap_or_else(|_| Err(StoreError::Other("the reader failed".into()).into()));
+            applied.and(read)
         })?;
-        failed.map(|()| state)
+        Ok(state)
     }
+}
+
+/// Events that are handed over at a time.
+const CHUNK: usize = 256;
+
+fn replace(chunk: &mut Vec<RecordedEvent>) -> Vec<RecordedEvent> {
+    std::mem::replace(chunk, Vec::with_capacity(CHUNK))
 }
 
 /// Whether an event can be applied, before its place and time are known, which only the writer knows.
@@ -257,10 +305,11 @@ fn fits(state: &SessionState, event: &Event) -> std::result::Result<(), Misfit> 
     }
 }
 
-fn read(event: &ReadEvent) -> Result<RecordedEvent> {
+fn read(event: EventText<'_>) -> Result<RecordedEvent> {
     let parsed =
-        Event::parse(&event.kind, event.v, &event.body).map_err(|error| damaged(&error.to_string()))?;
-    Ok(RecordedEvent { seq: event.seq, at: event.created_at.clone(), event: parsed })
+        Event::parse(event.kind, event.v, event.body).map_err(|error| damaged(&error.to_string()))?;
+    let at = Timestamp::parse(event.created_at).map_err(|error| damaged(&error.to_string()))?;
+    Ok(RecordedEvent { seq: event.seq, at, event: parsed })
 }
 
 fn damaged(what: &str) -> Error {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::append::session_id_of;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
+use crate::store::StoreError;
 
 /// A part of a session's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,18 +109,28 @@ impl Cairn {
         }
         let limit = limit.unwrap_or(u64::MAX);
         let mut events: Vec<EventView> = Vec::new();
+        let mut damaged = None;
         self.inner.store.events(session_id.as_str(), after, u64::MAX, &mut |event| {
             events.push(EventView {
                 seq: event.seq,
                 turn: event.turn,
-                kind: event.kind,
+                kind: event.kind.to_string(),
                 v: event.v,
-                created_at: event.created_at,
-                body: serde_json::from_str(&event.body).unwrap_or(Value::Null),
+                created_at: match Timestamp::parse(event.created_at) {
+                    Ok(at) => at,
+                    Err(_) => {
+                        damaged = Some(event.seq);
+                        return false;
+                    }
+                },
+                body: serde_json::from_str(event.body).unwrap_or(Value::Null),
             });
             (events.len() as u64) < limit
         })?;
-        Ok(events)
+        match damaged {
+            None => Ok(events),
+            Some(seq) => Err(StoreError::Damaged(format!("event {seq} has no time")).into()),
+        }
     }
 }
 

@@ -231,6 +231,23 @@ pub struct BriefRow<'a> {
     pub data: &'a str,
 }
 
+/// An event of a session as it is read, without a copy of it.
+#[derive(Debug, Clone, Copy)]
+pub struct EventText<'a> {
+    /// Position in the log.
+    pub seq: u64,
+    /// The turn it belongs to.
+    pub turn: u64,
+    /// What happened.
+    pub kind: &'a str,
+    /// Version of the body.
+    pub v: u64,
+    /// When it was recorded.
+    pub created_at: &'a str,
+    /// Canonical JSON.
+    pub body: &'a str,
+}
+
 /// An event of a session as it is read.
 #[derive(Debug, Clone)]
 pub struct ReadEvent {
@@ -338,7 +355,7 @@ pub trait Store: Send + Sync {
         session_id: &str,
         after: u64,
         to: u64,
-        visit: &mut dyn FnMut(ReadEvent) -> bool,
+        visit: &mut dyn FnMut(EventText<'_>) -> bool,
     ) -> Result<()>;
     /// The event recorded under a key.
     fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>>;

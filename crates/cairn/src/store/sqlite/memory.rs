@@ -6,7 +6,7 @@ use cairn_core::id::{BriefId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
-use crate::store::{BriefRow, EventRow, MemoryHead, ReadBrief, ReadEvent, SessionCounts};
+use crate::store::{BriefRow, EventRow, EventText, MemoryHead, ReadBrief, ReadEvent, SessionCounts};
 
 /// How far a session's memory has come; none if it has none.
 pub fn head(connection: &Connection, session_id: &str) -> rusqlite::Result<Option<MemoryHead>> {
@@ -43,11 +43,11 @@ pub fn events(
     session_id: &str,
     after: u64,
     to: u64,
-    visit: &mut dyn FnMut(ReadEvent) -> bool,
+    visit: &mut dyn FnMut(EventText<'_>) -> bool,
 ) -> rusqlite::Result<()> {
     // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
     let mut statement = connection.prepare_cached(
-        "SELECT seq, ?1, turn, kind, v, created_at, body FROM event
+        "SELECT seq, turn, kind, v, created_at, body FROM event
          WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq > ?2 AND seq <= ?3 AND position >=
            coalesce((SELECT e.position FROM event e JOIN session s ON s.no = e.session_no
              WHERE e.seq = ?2 AND s.name = ?1), 0)
@@ -56,7 +56,16 @@ pub fn events(
     let [after, to] = [after, to].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
     let mut rows = statement.query(params![session_id, after, to])?;
     while let Some(row) = rows.next()? {
-        if !visit(to_event(row)?) {
+        let text = |column| row.get_ref(column).map(|value| value.as_str().unwrap_or_default());
+        let event = EventText {
+            seq: row.get(0)?,
+            turn: row.get(1)?,
+            kind: text(2)?,
+            v: row.get(3)?,
+            created_at: text(4)?,
+            body: text(5)?,
+        };
+        if !visit(event) {
             break;
         }
     }

@@ -18,8 +18,8 @@ use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
-    Audit, Counts, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope, SessionCounts, Store,
-    StoreError, StoreWriter,
+    Audit, Counts, EventText, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope,
+    SessionCounts, Store, StoreError, StoreWriter,
 };
 use crate::verify::Progress;
 
@@ -301,7 +301,7 @@ impl Store for SqliteStore {
         session_id: &str,
         after: u64,
         to: u64,
-        visit: &mut dyn FnMut(ReadEvent) -> bool,
+        visit: &mut dyn FnMut(EventText<'_>) -> bool,
     ) -> Result<()> {
         self.read(|connection| memory::events(connection, session_id, after, to, visit))
     }
