@@ -1,7 +1,6 @@
 //! Appending events to a session, and its newest state.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
 use cairn_core::Sha;
@@ -232,7 +231,7 @@ impl Cairn {
 
     /// Applies the events up to a position of the log; shows `milestone` every so many of them.
     ///
-    /// A thread of its own reads and parses: on a long session that is two thirds of the work.
+    /// In one thread: parsing in another was tried and is slower, for the memory that changes hands.
     fn fold(
         &self,
         session_id: &SessionId,
@@ -240,55 +239,19 @@ impl Cairn {
         to: u64,
         milestone: &mut dyn FnMut(&SessionState),
     ) -> Result<SessionState> {
-        let after = state.seq;
+        let mut failed = Ok(());
         let mut count = 0;
-        let mut apply = |recorded: RecordedEvent| {
-            let seq = recorded.seq;
-            state
-                .take(recorded)
-                .map_err(|_| damaged(&format!("event {seq} does not fit what came before")))?;
+        self.inner.store.events(session_id.as_str(), state.seq, to, &mut |event| {
+            let unfit = |_| damaged(&format!("event {} does not fit what came before", event.seq));
+            failed = read(event).and_then(|recorded| state.take(recorded).map(drop).map_err(unfit));
             count += 1;
-            if count % MILESTONE == 0 {
+            if failed.is_ok() && count % MILESTONE == 0 {
                 milestone(&state);
             }
-            Ok(())
-        };
-        if after > 0 {
-            // Nearly always there are few new ones.
-            let mut failed = Ok(());
-            self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
-                failed = read(event).and_then(&mut apply);
-                failed.is_ok()
-            })?;
-            return failed.map(|()| state);
-        }
-        std::thread::scope(|scope| {
-            let (chunks, parsed) = sync_channel::<Vec<RecordedEvent>>(8);
-            let reader = scope.spawn(move || {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                let mut failed = Ok(());
-                self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
-                    failed = read(event).map(|recorded| chunk.push(recorded));
-                    // If nobody receives, the other side has failed and says why.
-                    failed.is_ok() && (chunk.len() < CHUNK || chunks.send(replace(&mut chunk)).is_ok())
-                })?;
-                let _ = chunks.send(chunk);
-                failed
-            });
-            let applied = parsed.into_iter().flatten().try_for_each(&mut apply);
-            let read =
-                reader.join().unwrap_or_else(|_| Err(StoreError::Other("the reader failed".into()).into()));
-            applied.and(read)
+            failed.is_ok()
         })?;
-        Ok(state)
+        failed.map(|()| state)
     }
-}
-
-/// Events that are handed over at a time.
-const CHUNK: usize = 256;
-
-fn replace(chunk: &mut Vec<RecordedEvent>) -> Vec<RecordedEvent> {
-    std::mem::replace(chunk, Vec::with_capacity(CHUNK))
 }
 
 /// Whether an event can be applied, before its place and time are known, which only the writer knows.
