@@ -174,9 +174,9 @@ fn in_the_cache_layout_successive_briefs_share_most_of_their_bytes() {
     let cache = Options { layout: Layout::Cache, ..options(Node::Think) };
     let (each, all) = shared(&example(20, false), &Options { depth: Some(Depth::Full), ..cache.clone() });
     assert!(all >= 70 && each[6..].iter().all(|share| *share >= 70), "{all} {each:?}");
-    // With summaries the briefs are half as long; only the turn after a summary starts anew.
+    // With summaries when they are due, only the turn after one starts anew.
     let (each, all) = shared(&example(20, true), &cache);
-    assert!(all >= 60 && each.iter().filter(|share| **share < 25).count() <= 1, "{all} {each:?}");
+    assert!(all >= 70 && each.iter().filter(|share| **share < 25).count() <= 1, "{all} {each:?}");
     let (_, seed) = shared(&example(20, true), &options(Node::Think));
     assert!(seed < 20, "{seed}");
 }
@@ -217,12 +217,12 @@ fn what_must_be_shown_is_named_if_it_does_not_fit() {
 
 #[test]
 fn a_budget_is_spent_on_what_matters_most() {
-    let script = example(20, true).pop().unwrap();
+    let script = example(18, true).pop().unwrap();
     let whole = script.brief(&options(Node::Think));
     let half = script.brief(&Options { budget: Some(whole.report.tokens * 2 / 3), ..options(Node::Think) });
     assert!(half.text.contains("Do not re-read") || !whole.text.contains("Do not re-read"));
-    assert!(half.text.contains("User (turn 20)") && half.text.contains("Assistant (turn 19)"));
-    assert!(half.text.contains("T19.1 read recipes"), "{}", half.text);
+    assert!(half.text.contains("User (turn 18)") && half.text.contains("Assistant (turn 17)"));
+    assert!(half.text.contains("T17.1 read recipes"), "{}", half.text);
     assert!(!half.report.omitted.is_empty());
     assert!(half.report.omitted.iter().all(|omitted| omitted.reason == "budget" && omitted.tokens > 0));
     let reasons = half.report.omitted.iter().map(|omitted| omitted.section);
@@ -250,14 +250,14 @@ fn the_bytes_of_the_format_are_frozen() {
         })
         .collect();
     let frozen = [
-        "281de2b8bdaaa8bf ac3c4f8f9a70aed1",
-        "35d67eb30292f115 e8d520397921808a",
-        "3a42fc2199a00621 0b1572127727f994",
-        "e39112ee023537d1 cd5026642a7cc91d",
-        "029ac9a127716188 d5cd02c0f7daab3a",
-        "94464359e9418013 b61e67069ef112d3",
-        "fab72c3ef4c0bc03 d472b233c338caf4",
-        "088c95520bd54720 2812d393eae5d457",
+        "f1bdcab5746ca831 109b74a670b81e93",
+        "3737c36b0bc53466 3032a08e16a6e2c0",
+        "e11ba4da1c792841 5755b8105ad14a59",
+        "076b181df3602c59 2515f1e443793472",
+        "977023bca79c6201 d5cd02c0f7daab3a",
+        "295979c128346f56 b61e67069ef112d3",
+        "c14c22c16157b3ba d472b233c338caf4",
+        "834cacfd2c452c99 2812d393eae5d457",
     ];
     assert_eq!(digests, frozen);
 }

@@ -239,18 +239,19 @@ fn depth_decides_how_much_of_the_conversation() {
 #[test]
 fn after_a_summary_the_covered_turns_leave_the_usual_brief_and_stay_in_the_full_one() {
     let mut script = Script::default();
-    for turn in 1..=16 {
+    for turn in 1..=26 {
         script.begin(&format!("message{turn}."));
     }
     let turns = |script: &Script, depth| -> Vec<u64> {
         let text = script.brief(&Options { depth, ..options(Node::Think) }).text;
-        (1..=16).filter(|turn| text.contains(&format!("message{turn}."))).collect()
+        (1..=26).filter(|turn| text.contains(&format!("message{turn}."))).collect()
     };
-    assert_eq!(turns(&script, None), (4..=16).collect::<Vec<u64>>(), "2 recent and 10 more");
-    assert!(script.text(Node::Think).contains("(3 earlier turns not shown)"));
-    script.summary("history", 5, 15, "the middle");
-    assert_eq!(turns(&script, None), [1, 2, 3, 4, 16], "covered ones leave, the current one never does");
-    assert_eq!(turns(&script, Some(Depth::Full)), (1..=16).collect::<Vec<u64>>());
+    let expected: Vec<u64> = (6..=26).collect();
+    assert_eq!(turns(&script, None), expected, "2 recent and up to 20 more, in steps of five");
+    assert!(script.text(Node::Think).contains("(5 earlier turns not shown)"));
+    script.summary("history", 5, 25, "the middle");
+    assert_eq!(turns(&script, None), [1, 2, 3, 4, 26], "covered ones leave, the current one never does");
+    assert_eq!(turns(&script, Some(Depth::Full)), (1..=26).collect::<Vec<u64>>());
 }
 
 #[test]

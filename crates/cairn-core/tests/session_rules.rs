@@ -104,21 +104,21 @@ fn summaries_cover_ended_turns_and_replace_those_they_contain() {
 }
 
 #[test]
-fn compaction_is_due_beyond_eight_turns_and_never_offers_the_newest_two() {
+fn compaction_is_due_beyond_sixteen_turns_and_never_offers_the_newest_two() {
     let mut script = Script::default();
     assert_eq!(compaction_due(&script.state), None);
-    script.turns(10);
-    assert_eq!(compaction_due(&script.state), None, "eight beyond the newest two");
+    script.turns(18);
+    assert_eq!(compaction_due(&script.state), None, "sixteen beyond the newest two");
     script.turn();
-    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 1, 9)));
+    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 1, 17)));
     script.begin("an open turn does not count");
-    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 1, 9)));
-    script.summary("history", 1, 9, "h");
-    assert_eq!(compaction_due(&script.state), Some((SummaryKind::Reasoning, 1, 9)));
-    script.summary("reasoning", 1, 9, "r");
+    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 1, 17)));
+    script.summary("history", 1, 17, "h");
+    assert_eq!(compaction_due(&script.state), Some((SummaryKind::Reasoning, 1, 17)));
+    script.summary("reasoning", 1, 17, "r");
     assert_eq!(compaction_due(&script.state), None);
-    script.turns(9);
-    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 10, 19)), "21 turns have ended");
+    script.turns(16);
+    assert_eq!(compaction_due(&script.state), Some((SummaryKind::History, 18, 34)), "36 turns have ended");
 }
 
 #[test]

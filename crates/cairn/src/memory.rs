@@ -2,6 +2,8 @@
 
 mod append;
 mod brief;
+#[cfg(feature = "o200k")]
+mod o200k;
 mod ops;
 mod view;
 

@@ -10,7 +10,9 @@ use crate::session::state::{Noted, Reply, Turn};
 /// Turns before the current one that every node sees.
 const RECENT: usize = 2;
 /// Older turns at most, for those who would see their summary if there were one.
-const OLDER: usize = 10;
+const OLDER: usize = 20;
+/// They go so many at a time, so that the beginning of a brief does not change with every turn.
+const STRIDE: usize = 5;
 
 /// What is said before the first turn.
 pub const EMPTY: &str = "No turn has begun yet.";
@@ -100,7 +102,8 @@ fn turns(state: &SessionState, view: &View, items: &mut Vec<Candidate>) {
     let (older, recent) = before.split_at(before.len().saturating_sub(view.recent));
     let covered = |turn: &Turn| state.is_covered(SummaryKind::History, turn.turn);
     let uncovered: Vec<&Turn> = older.iter().map(|turn| &**turn).filter(|turn| !covered(turn)).collect();
-    let kept = if view.older == 0 { &[] } else { &uncovered[uncovered.len().saturating_sub(view.older)..] };
+    let gone = uncovered.len().saturating_sub(view.older).next_multiple_of(STRIDE);
+    let kept = if view.older == 0 { &[] } else { &uncovered[gone.min(uncovered.len())..] };
     // Those that neither their own words nor a summary tell of.
     let untold = if view.history { uncovered.len() } else { older.len() } - kept.len();
     if untold > 0 {

@@ -3,21 +3,29 @@
 //! No count is exact for every model, so the counter is named in every brief and is part of its hash. A version of a
 //! counter never changes: another way of counting has another name.
 
-use serde::Serialize;
-
 /// How tokens are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase", tag = "name")]
+#[derive(Debug, Clone, Copy)]
 pub enum Counter {
     /// The built-in estimate. It rarely counts too few, on any kind of text.
-    #[serde(rename = "est-1")]
     Estimate,
     /// The caller's factor: so many tokens a thousand characters.
-    #[serde(rename = "factor-1")]
     Factor {
         /// Tokens in a thousand characters.
         per_thousand: u32,
     },
+    /// A tokenizer that is brought along.
+    Exact {
+        /// What it is called, its version included.
+        name: &'static str,
+        /// Tokens of a text.
+        count: fn(&str) -> u64,
+    },
+}
+
+impl PartialEq for Counter {
+    fn eq(&self, other: &Counter) -> bool {
+        self.name() == other.name()
+    }
 }
 
 /// Hundredths of a token, so that lines can be added up without rounding each of them.
@@ -29,6 +37,7 @@ impl Counter {
         match self {
             Counter::Estimate => "est-1".to_string(),
             Counter::Factor { per_thousand } => format!("factor-1:{per_thousand}"),
+            Counter::Exact { name, .. } => name.to_string(),
         }
     }
 
@@ -42,6 +51,10 @@ impl Counter {
         match self {
             Counter::Estimate => estimate(text),
             Counter::Factor { per_thousand } => text.chars().count() as u64 * u64::from(per_thousand),
+            // Tokens join across lines and are torn apart where a line comes between: one more for each line is
+            // enough for either, and the line break after an item is in it.
+            Counter::Exact { .. } if text == "\n" => 0,
+            Counter::Exact { count, .. } => count(text) + 1 + text.matches('\n').count() as u64,
         }
     }
 
@@ -50,14 +63,17 @@ impl Counter {
         match self {
             Counter::Estimate => weight.div_ceil(100),
             Counter::Factor { .. } => (weight / 10).div_ceil(100),
+            Counter::Exact { .. } => weight,
         }
     }
 
-    /// The same, finer. Of two texts joined by a line break it is the sum of both and of the break.
+    /// The same, finer. Of two texts joined by a line break it is the sum of both and of the break, but for a
+    /// tokenizer.
     pub fn hundredths(self, text: &str) -> Hundredths {
         match self {
             Counter::Estimate => estimate(text),
             Counter::Factor { per_thousand } => text.chars().count() as u64 * u64::from(per_thousand) / 10,
+            Counter::Exact { count, .. } => 100 * count(text),
         }
     }
 }

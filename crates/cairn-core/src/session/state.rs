@@ -356,7 +356,7 @@ impl Turn {
 }
 
 /// Turns beyond the newest two that may stand without a summary.
-const UNCOVERED: usize = 8;
+const UNCOVERED: usize = 16;
 
 /// What should be summarised next, and which turns: the first and the last.
 ///

@@ -38,7 +38,7 @@ pub struct BriefRequest {
     pub depth: Option<String>,
     /// `seed` or `cache`.
     pub layout: Option<String>,
-    /// `est-1`, or a factor: tokens a character, such as `0.3`.
+    /// `est-1`, a factor (tokens a character, such as `0.3`), or `o200k` if built with that feature.
     pub counter: Option<String>,
     /// What the node is to do.
     pub task: Option<String>,
@@ -325,9 +325,7 @@ fn options(request: &BriefRequest) -> Result<Options> {
         .map(|given| Layout::parse(&given.1).ok_or_else(|| refuse(given, "seed or cache")))
         .transpose()?;
     let counter = given("counter", &request.counter)
-        .map(|given| {
-            counter(&given.1).ok_or_else(|| refuse(given, "est-1, or tokens a character between 0.01 and 10"))
-        })
+        .map(|given| counter(&given.1).ok_or_else(|| refuse(given, COUNTERS)))
         .transpose()?;
     if request.budget == Some(0) {
         return Err(Error::invalid("budget", "must be at least 1"));
@@ -342,9 +340,21 @@ fn options(request: &BriefRequest) -> Result<Options> {
     })
 }
 
+/// What a counter may be.
+#[cfg(feature = "o200k")]
+const COUNTERS: &str = "est-1, o200k, or tokens a character between 0.01 and 10";
+/// What a counter may be.
+#[cfg(not(feature = "o200k"))]
+const COUNTERS: &str =
+    "est-1, or tokens a character between 0.01 and 10 (o200k needs a program built with that feature)";
+
 fn counter(text: &str) -> Option<Counter> {
     if text == "est-1" {
         return Some(Counter::Estimate);
+    }
+    #[cfg(feature = "o200k")]
+    if text == "o200k" {
+        return Some(super::o200k::COUNTER);
     }
     let factor: f64 = text.parse().ok().filter(|factor| (0.01..=10.0).contains(factor))?;
     Some(Counter::Factor { per_thousand: (factor * 1000.0).round() as u32 })
