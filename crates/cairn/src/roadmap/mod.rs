@@ -203,12 +203,16 @@ impl Roadmaps {
         Ok(Source { id: id.clone(), form: found.form, file: read(found.name)?, beside })
     }
 
-    /// One line of the listing; none if its file has gone meanwhile.
+    /// One line of the listing; none if its file has gone meanwhile, or is a page for people such as a README.
     fn listed(&self, id: RoadmapId) -> Result<Option<ListedRoadmap>> {
         let Some(first) = folder::names(&self.folder, &id).unwrap_or_default().into_iter().next() else {
             return Ok(None);
         };
-        let read = self.source(&id).and_then(|source| {
+        let source = self.source(&id);
+        if source.as_ref().is_ok_and(Source::is_a_page) {
+            return Ok(None);
+        }
+        let read = source.and_then(|source| {
             source.read().map_err(|issues| Error::Invalid(issues.iter().map(source::placed).collect()))
         });
         Ok(Some(match read {

@@ -48,6 +48,11 @@ impl Source {
         Sha::of_parts(&parts)
     }
 
+    /// Whether it is Markdown without front matter.
+    pub(super) fn is_a_page(&self) -> bool {
+        self.form == Form::Markdown && parse::text(&self.file.bytes).is_ok_and(|text| !markdown::begins(text))
+    }
+
     /// The roadmap in it, or every reason why there is none.
     pub(crate) fn parse(&self) -> Result<Roadmap> {
         match self.read() {

@@ -187,7 +187,7 @@ fn an_issue_names_its_file_its_line_and_its_field() {
     assert_eq!(error.code(), "INVALID_PARAMS");
     assert!(error.to_string().starts_with("y.yaml:3 nodes[0].label: is missing"), "{error}");
     let listed = roadmaps.list().unwrap();
-    assert_eq!(listed.len(), 10);
+    assert_eq!(listed.len(), 9);
     let listed = listed.iter().find(|roadmap| roadmap.id.as_str() == "y").unwrap();
     let short = "y.yaml:3 nodes[0].label: is missing: a text is expected (and 1 more)";
     assert_eq!(
