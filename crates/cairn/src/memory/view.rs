@@ -96,8 +96,9 @@ impl Cairn {
                 self.inner.store.body(&body.sha256)?.and_then(|data| serde_json::from_str(&data).ok())
             }
         };
-        let mut events = self.session_events(session_id.as_str(), 0, None)?;
-        events.retain(|event| entity.events.contains(&event.seq));
+        // Of a long session only those few are taken apart.
+        let of_entity = |seq| entity.events.binary_search(&seq).is_ok();
+        let events = self.events_where(&session_id, 0, entity.events.len() as u64, &of_entity)?;
         Ok(EntityView { turn: state.turn, entity: entity_as_json(entity, &state), body, events, session_id })
     }
 
@@ -107,10 +108,23 @@ impl Cairn {
         if self.inner.store.memory(session_id.as_str())?.is_none() {
             return Err(Error::NotFound { what: "session", id: session_id.to_string() });
         }
-        let limit = limit.unwrap_or(u64::MAX);
+        self.events_where(&session_id, after, limit.unwrap_or(u64::MAX), &|_| true)
+    }
+
+    /// The first so many events after a position of the log that are wanted, by their own positions.
+    fn events_where(
+        &self,
+        session_id: &SessionId,
+        after: u64,
+        limit: u64,
+        wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<Vec<EventView>> {
         let mut events: Vec<EventView> = Vec::new();
         let mut damaged = None;
         self.inner.store.events(session_id.as_str(), after, u64::MAX, &mut |event| {
+            if !wanted(event.seq) {
+                return true;
+            }
             events.push(EventView {
                 seq: event.seq,
                 turn: event.turn,
