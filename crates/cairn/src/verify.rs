@@ -130,6 +130,20 @@ impl Finding {
         }
     }
 
+    /// Names a field that is not what it should be; `what` says of which record.
+    pub(crate) fn differs(
+        reason: Reason,
+        table: &'static str,
+        what: &str,
+        field: &str,
+        expected: impl fmt::Display,
+        actual: impl fmt::Display,
+    ) -> Finding {
+        let message = format!("`{field}` of {what} should be {expected} and is {actual}");
+        let message = cairn_core::preview::preview(&message, 400).into_owned();
+        Finding::new(reason, table, message).field(field, expected, actual)
+    }
+
     /// Adds where in the log it is.
     pub(crate) fn at(mut self, seq: u64) -> Finding {
         self.seq = Some(seq);

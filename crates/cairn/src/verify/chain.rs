@@ -107,6 +107,34 @@ pub(super) fn check_one(
     Ok(())
 }
 
+/// Checks one entry by itself, and that `recorded` counts what it is said to record; returns the first thing wrong.
+pub(super) fn check_entry(
+    audit: &dyn Audit,
+    seq: u64,
+    what: &str,
+    recorded: impl Fn(&Checker<'_>) -> u64,
+) -> Result<Option<Finding>> {
+    let head = audit.head()?;
+    let mut findings = Findings::default();
+    let mut checker = Checker::new(audit, &head.origin, -1);
+    let mut nodes = Nodes::new(audit);
+    let mut checked = Ok(());
+    let mut entries = 0;
+    audit.scan(seq, seq + 1, &mut |scanned| {
+        entries += 1;
+        checked = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
+    })?;
+    checked?;
+    if entries == 0 {
+        let message = format!("log entry {seq}, which should record {what}, is missing");
+        findings.add(Finding::new(Reason::MissingRecord, "entry", message).at(seq));
+    } else if recorded(&checker) == 0 && findings.total == 0 {
+        let message = format!("log entry {seq} does not record {what}");
+        findings.add(Finding::new(Reason::LeafMismatch, "entry", message).at(seq));
+    }
+    Ok(findings.sorted().0.into_iter().next())
+}
+
 /// Nodes as stored, the recent ones remembered.
 pub(super) struct Nodes<'a> {
     audit: &'a dyn Audit,

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use cairn_core::Sha;
 use cairn_core::entry::{SnapshotEntry, metadata_commitment};
 
-use super::chain::{Nodes, check_one};
-use super::record::{Checker, first_difference, leaf_text};
-use super::{Finding, Findings, Reason};
+use super::chain::check_entry;
+use super::record::{first_difference, leaf_text};
+use super::{Finding, Reason};
 use crate::context::ContextVerdict;
 use crate::error::{Error, Result};
 use crate::store::{Audit, Store, StoreError, StoredContext};
@@ -68,9 +68,8 @@ impl Contexts {
     fn wrong(&mut self, seq: u64, stored: &StoredContext<'_>, leaf: &[u8]) -> Option<Finding> {
         let id = stored.id;
         let finding = |reason, table, field: &str, expected: &str, actual: &str| {
-            let message = format!("`{field}` of context {id} should be {expected} and is {actual}");
-            let message = cairn_core::preview::preview(&message, 400).into_owned();
-            let finding = Finding::new(reason, table, message).at(seq).field(field, expected, actual);
+            let finding =
+                Finding::differs(reason, table, &format!("context {id}"), field, expected, actual).at(seq);
             Some(Finding { id: Some(id.to_string()), ..finding })
         };
         if let Some(column) = stored.malformed {
@@ -137,7 +136,6 @@ impl Contexts {
 pub fn verify(store: &dyn Store, context_id: u64) -> Result<ContextVerdict> {
     let not_found = || Error::NotFound { what: "context", id: context_id.to_string() };
     let audit = store.audit()?;
-    let head = audit.head()?;
     let seq = audit.context_seq(context_id)?.ok_or_else(not_found)?;
     let mut verdict = ContextVerdict {
         valid: false,
@@ -152,26 +150,9 @@ pub fn verify(store: &dyn Store, context_id: u64) -> Result<ContextVerdict> {
         verdict.recalculated_hash = stored.data.map(|data| Sha::of(data.as_bytes()));
         verdict.created_at = stored.created_at.to_string();
     })?;
-    let mut findings = Findings::default();
-    let mut checker = Checker::new(&*audit, &head.origin, -1);
-    let mut nodes = Nodes::new(&*audit);
-    let mut checked = Ok(());
-    let mut entries = 0;
-    audit.scan(seq, seq + 1, &mut |scanned| {
-        entries += 1;
-        checked = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
-    })?;
-    checked?;
-    if entries == 0 {
-        let message = format!("context {context_id} has no entry in the log");
-        findings.add(Finding::new(Reason::MissingRecord, "entry", message).at(seq));
-    } else if checker.contexts.seen == 0 && findings.total == 0 {
-        let message = format!("log entry {seq} does not record a snapshot");
-        findings.add(Finding::new(Reason::LeafMismatch, "entry", message).at(seq));
-    }
-    let (findings, _) = findings.sorted();
-    verdict.valid = findings.is_empty();
-    verdict.message = match findings.into_iter().next() {
+    let wrong = check_entry(&*audit, seq, "a snapshot", |checker| checker.contexts.seen)?;
+    verdict.valid = wrong.is_none();
+    verdict.message = match wrong {
         None => format!("context {context_id} is what was captured: content, row and log entry agree"),
         Some(finding) => finding.message,
     };

@@ -5,9 +5,9 @@ use cairn_core::entry::{BriefEntry, EventEntry};
 use cairn_core::session::Event;
 use cairn_core::session::op::{Body, EntityOp};
 
-use super::chain::{Nodes, check_one};
-use super::record::{Checker, first_difference};
-use super::{Finding, Findings, Reason};
+use super::chain::check_entry;
+use super::record::first_difference;
+use super::{Finding, Reason};
 use crate::store::{Audit, Store, StoreError, StoredBrief, StoredEvent};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -94,9 +94,7 @@ impl Memory {
 
     fn event_differs(&mut self, seq: u64, stored: &StoredEvent<'_>, leaf: &[u8]) -> Option<Finding> {
         let finding = |reason, table, field: &str, expected: &str, actual: &str| {
-            let message = format!("`{field}` of event {seq} should be {expected} and is {actual}");
-            let message = cairn_core::preview::preview(&message, 400).into_owned();
-            Some(Finding::new(reason, table, message).at(seq).field(field, expected, actual))
+            Some(Finding::differs(reason, table, &format!("event {seq}"), field, expected, actual).at(seq))
         };
         if let Some(column) = stored.malformed {
             let expected = "of the type it was written with";
@@ -156,9 +154,8 @@ impl Memory {
     fn brief_differs(&mut self, seq: u64, stored: &StoredBrief<'_>, leaf: &[u8]) -> Option<Finding> {
         let id = stored.id;
         let finding = |reason, table, field: &str, expected: &str, actual: &str| {
-            let message = format!("`{field}` of brief `{id}` should be {expected} and is {actual}");
-            let message = cairn_core::preview::preview(&message, 400).into_owned();
-            let finding = Finding::new(reason, table, message).at(seq).field(field, expected, actual);
+            let finding =
+                Finding::differs(reason, table, &format!("brief `{id}`"), field, expected, actual).at(seq);
             Some(Finding { id: Some(id.to_string()), ..finding })
         };
         let Some(session_id) = stored.session_id else {
@@ -215,18 +212,6 @@ fn bodies(stored: &StoredEvent<'_>) -> std::result::Result<Vec<Body>, String> {
 /// Checks the row and the log entry of a brief, and that the entry stands in the log; says what is wrong.
 pub fn verify_brief(store: &dyn Store, seq: u64) -> crate::error::Result<Option<String>> {
     let audit = store.audit()?;
-    let head = audit.head()?;
-    let mut findings = Findings::default();
-    let mut checker = Checker::new(&*audit, &head.origin, -1);
-    let mut nodes = Nodes::new(&*audit);
-    let mut checked = Ok(());
-    audit.scan(seq, seq + 1, &mut |scanned| {
-        checked = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
-    })?;
-    checked?;
-    if checker.memory.briefs == 0 && findings.total == 0 {
-        return Ok(Some(format!("log entry {seq} does not record a brief")));
-    }
-    let (findings, _) = findings.sorted();
-    Ok(findings.into_iter().next().map(|finding| finding.message))
+    let wrong = check_entry(&*audit, seq, "a brief", |checker| checker.memory.briefs)?;
+    Ok(wrong.map(|finding| finding.message))
 }

@@ -137,14 +137,11 @@ impl<'a> Checker<'a> {
         self.thoughts += 1;
         let place =
             |reason, table, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
-                let message =
-                    format!("`{field}` of thought `{}` should be {expected} and is {actual}", thought.id);
+                let what = format!("thought `{}`", thought.id);
                 Finding {
                     id: Some(thought.id.to_string()),
                     step_index: u64::try_from(thought.step_index).ok(),
-                    ..Finding::new(reason, table, cairn_core::preview::preview(&message, 400).into_owned())
-                        .at(seq)
-                        .field(field, expected, actual)
+                    ..Finding::differs(reason, table, &what, field, expected, actual).at(seq)
                 }
             };
         let wrong = |reason, field, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
