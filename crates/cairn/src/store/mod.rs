@@ -146,6 +146,8 @@ pub trait Store: Send + Sync {
     fn brief(&self, id: &str) -> Result<Option<ReadBrief>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
+    /// The note of the newest checkpoint of at most that size.
+    fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>>;
     /// Counts and sizes.
     fn counts(&self) -> Result<Counts>;
     /// Copies a consistent state to a new file at `to`.
@@ -281,6 +283,8 @@ pub trait Append {
     fn set_session(&mut self, head: &SessionHead) -> Result<()>;
     /// Moves the log's head.
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
+    /// Adds a checkpoint, unless there is one of that size.
+    fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
 }
 
 /// One consistent state of a store, read for verification: everything as it is stored, nothing believed.
@@ -295,6 +299,10 @@ pub trait Audit: Send {
     fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// One node of the tree; level 0 is the hash of an entry.
     fn node(&self, level: u8, index: u64) -> Result<Option<Sha>>;
+    /// The sizes and notes of checkpoints, as stored, in order.
+    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()>;
+    /// The entries of one kind among those that say something about the log itself, in order: where, and their bytes.
+    fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// How many rows there are.
     fn totals(&self) -> Result<Totals>;
     /// The snapshot of an entry, as stored; false if there is none.

@@ -305,6 +305,10 @@ impl Append for SqliteAppend<'_> {
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
         self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
     }
+
+    fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {
+        self.execute("INSERT OR IGNORE INTO checkpoint (size, note) VALUES (?1, ?2)", params![size, note])
+    }
 }
 
 #[cfg(test)]

@@ -212,6 +212,22 @@ impl Audit for SqliteAudit {
         Ok(found.flatten())
     }
 
+    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
+        self.each("SELECT size, note FROM checkpoint ORDER BY size", [], |row| {
+            visit(row.get(0)?, row.get_ref(1)?.as_str().unwrap_or_default());
+            Ok(())
+        })
+    }
+
+    fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        // The second condition lets the small index be used.
+        let sql = "SELECT seq, leaf FROM entry WHERE kind = ?1 AND kind IN ('continuation', 'key', 'redaction') ORDER BY seq";
+        self.each(sql, [kind], |row| {
+            visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
+            Ok(())
+        })
+    }
+
     fn totals(&self) -> Result<Totals> {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),

@@ -330,6 +330,18 @@ impl Store for SqliteStore {
         self.read(|connection| memory::sessions(connection, before, limit))
     }
 
+    fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>> {
+        let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT size, note FROM checkpoint WHERE size <= ?1 ORDER BY size DESC LIMIT 1",
+                )?
+                .query_row([at_most], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+        })
+    }
+
     fn counts(&self) -> Result<Counts> {
         self.read(|connection| {
             let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
