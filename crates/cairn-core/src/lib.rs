@@ -10,6 +10,7 @@
 //! - [`brief`]: the context for one node of a session.
 //! - [`tree`]: the session tree and the path from a root to a thought.
 //! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
+//! - [`note`]: signed notes, the keys that sign them, and witnesses.
 //! - [`metadata`]: the caller's own JSON, checked.
 //! - [`canonical`]: the JSON bytes that every hash is taken over.
 
@@ -20,6 +21,7 @@ pub mod hash;
 pub mod id;
 pub mod log;
 pub mod metadata;
+pub mod note;
 pub mod preview;
 pub mod roadmap;
 pub mod session;
