@@ -3,11 +3,22 @@
 //! A node is addressed by `(level, index)`: level 0 holds the leaf hashes, and node `index` of level `level`
 //! covers the leaves from `index << level`, `1 << level` of them. Only complete subtrees are nodes; where
 //! they are kept is the caller's matter.
+//!
+//! What leaves the log is text, in the formats that transparency logs share: a [`Checkpoint`] with its signatures,
+//! a [`Receipt`] for one entry, a [`Growth`] for those who remember an older checkpoint.
 
+mod checkpoint;
+mod growth;
+mod lines;
 mod proof;
+mod receipt;
 mod tree;
 
+pub use checkpoint::{Checkpoint, CheckpointError, CheckpointNote, MAX_ORIGIN, Untrusted};
+pub use growth::{Growth, GrowthError};
+pub use lines::{LinesError, MAX_PROOF};
 pub use proof::{NodeSource, ProofError, consistency, inclusion, root, verify_consistency, verify_inclusion};
+pub use receipt::{Receipt, ReceiptError};
 pub use tree::{Edge, Node, NotAligned};
 
 use crate::hash::Sha;
