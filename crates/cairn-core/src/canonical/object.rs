@@ -53,6 +53,20 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
+    /// Adds an array of strings.
+    pub fn texts(&mut self, key: &'static str, values: &[&str]) -> &mut Self {
+        let out = self.key(key);
+        out.push(b'[');
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_string(value, out);
+        }
+        out.push(b']');
+        self
+    }
+
     /// Adds a hash as 64 hex digits.
     pub fn sha(&mut self, key: &'static str, value: &Sha) -> &mut Self {
         let out = self.key(key);
@@ -109,10 +123,13 @@ mod tests {
             .sha_or_null("f", None)
             .text("g", key)
             .text_or_null("h", Some(""))
+            .texts("i", &[])
+            .texts("j", &["", key])
             .text_or_null("tab\t\"\\é", None)
             .end();
         let value = json!({
-            "a": 0, "b": MAX_INTEGER, "c": null, "d": hash, "e": hash, "f": null, "g": key, "h": "", key: null,
+            "a": 0, "b": MAX_INTEGER, "c": null, "d": hash, "e": hash, "f": null, "g": key, "h": "", "i": [],
+            "j": ["", key], key: null,
         });
         assert_eq!(out, [b"before".to_vec(), crate::canonical::to_bytes(&value).unwrap()].concat());
     }

@@ -7,14 +7,20 @@
 //! ever: a change of meaning is a new number.
 
 mod brief;
+mod continuation;
 mod event;
 mod genesis;
+mod key;
+mod redaction;
 mod snapshot;
 mod thought;
 
 pub use brief::BriefEntry;
+pub use continuation::ContinuationEntry;
 pub use event::EventEntry;
 pub use genesis::Genesis;
+pub use key::{KeyEntry, KeyOp};
+pub use redaction::RedactionEntry;
 pub use snapshot::SnapshotEntry;
 pub use thought::ThoughtEntry;
 
@@ -36,6 +42,12 @@ pub const SNAPSHOT: &str = "snapshot";
 pub const EVENT: &str = "event";
 /// The `kind` of an entry that records a stored brief.
 pub const BRIEF: &str = "brief";
+/// The `kind` of an entry that records a change of the log's keys.
+pub const KEY: &str = "key";
+/// The `kind` of an entry that records that something was blanked.
+pub const REDACTION: &str = "redaction";
+/// The `kind` of an entry that ties the log to the one it continues.
+pub const CONTINUATION: &str = "continuation";
 
 /// Random bytes that keep a [`metadata_commitment`] from being guessed; they are stored beside the metadata.
 pub type Salt = [u8; 32];

@@ -1,0 +1,101 @@
+//! Entries that record which keys sign the log.
+
+use super::{KEY, VERSION};
+use crate::canonical::ObjectWriter;
+
+/// What happens to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOp {
+    /// From here on it signs the log.
+    Add,
+    /// From here on it no longer signs; what it signed stays valid.
+    Retire,
+    /// Somebody else may have it: what it signed beyond the last trusted size counts as unsigned.
+    Revoke,
+}
+
+impl KeyOp {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            KeyOp::Add => "add",
+            KeyOp::Retire => "retire",
+            KeyOp::Revoke => "revoke",
+        }
+    }
+
+    /// The op with this word.
+    pub fn from_word(word: &str) -> Option<KeyOp> {
+        [KeyOp::Add, KeyOp::Retire, KeyOp::Revoke].into_iter().find(|op| op.as_str() == word)
+    }
+}
+
+/// An entry that records a change of the log's keys, borrowed from wherever its fields live.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyEntry<'a> {
+    /// When it was recorded, as text.
+    pub created_at: &'a str,
+    /// Up to which size the signatures of a revoked key count.
+    pub last_trusted_size: Option<u64>,
+    /// What happens to the key.
+    pub op: KeyOp,
+    /// Why.
+    pub reason: Option<&'a str>,
+    /// Position in the log.
+    pub seq: u64,
+    /// The public key.
+    pub vkey: &'a str,
+}
+
+impl KeyEntry<'_> {
+    /// Appends the entry's bytes to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = ObjectWriter::new(out);
+        object
+            .text("created_at", self.created_at)
+            .text("kind", KEY)
+            .number_or_null("last_trusted_size", self.last_trusted_size)
+            .text("op", self.op.as_str())
+            .text_or_null("reason", self.reason)
+            .number("seq", self.seq)
+            .number("v", VERSION)
+            .text("vkey", self.vkey);
+        object.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Sha;
+
+    /// The format is a promise: this digest, computed with Python's `json` and `hashlib`, never changes while
+    /// `v` is 1.
+    #[test]
+    fn the_bytes_of_version_1_are_frozen() {
+        let mut bytes = Vec::new();
+        let add = KeyEntry {
+            created_at: "2026-04-17T00:00:00Z",
+            last_trusted_size: None,
+            op: KeyOp::Add,
+            reason: None,
+            seq: 9,
+            vkey: "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
+        };
+        add.write(&mut bytes);
+        let reason = Some("lost \"laptop\"");
+        KeyEntry { last_trusted_size: Some(8), op: KeyOp::Revoke, reason, seq: 10, ..add }.write(&mut bytes);
+        assert_eq!(
+            Sha::of(&bytes).to_string(),
+            "9cb508c5a2724888ce9b25361a7ab324a873fb971979c05a164a8b452990e31a"
+        );
+    }
+
+    #[test]
+    fn an_op_is_known_by_its_word() {
+        for op in [KeyOp::Add, KeyOp::Retire, KeyOp::Revoke] {
+            assert_eq!(KeyOp::from_word(op.as_str()), Some(op));
+        }
+        assert_eq!(KeyOp::from_word("Add"), None);
+    }
+}
