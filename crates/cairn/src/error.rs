@@ -27,6 +27,9 @@ pub enum Error {
     /// It contradicts something already recorded.
     #[error("{0}")]
     Conflict(String),
+    /// It may not be done, whoever asks; the message says what to do instead.
+    #[error("{0}")]
+    Forbidden(String),
     /// Well-formed, and too much of it.
     #[error("{field} has {actual} bytes; the limit is {limit}")]
     TooLarge {
@@ -80,6 +83,7 @@ impl Error {
             Error::Invalid(_) => "INVALID_PARAMS",
             Error::NotFound { .. } => "NOT_FOUND",
             Error::Conflict(_) => "CONFLICT",
+            Error::Forbidden(_) => "FORBIDDEN",
             Error::TooLarge { .. } => "TOO_LARGE",
             Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",
             Error::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
@@ -127,6 +131,20 @@ pub enum OpenError {
     Missing {
         /// Where it was looked for.
         path: PathBuf,
+    },
+    /// There is no file where a log was seen before.
+    #[error(
+        "the log `{origin}` was in `{}`, with {entries} entries on {seen}, and is gone", path.display()
+    )]
+    Gone {
+        /// Where it was.
+        path: PathBuf,
+        /// The name of the log.
+        origin: String,
+        /// How many entries it had when it was last seen.
+        entries: u64,
+        /// When that was.
+        seen: String,
     },
     /// The file is something else.
     #[error("`{}` is not a Cairn database: {found}", path.display())]

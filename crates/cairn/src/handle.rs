@@ -3,7 +3,8 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
@@ -18,12 +19,13 @@ use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::memory::States;
 use crate::options::{Clock, IdSource, Options};
+use crate::proof::{Checkpoints, HeadFolder, Maker, Signer, Standing, gone, refusal, standing_of};
 use crate::read::{ActionThought, Filter, Page};
 use crate::roadmap::Roadmaps;
 use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{ListFilter, SearchScope, Store, StoreError};
-use crate::verify::{self, Progress, Report, Scope};
+use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Writer};
 
 /// The most records in one page of a listing.
@@ -45,8 +47,20 @@ pub(crate) struct Inner {
     roadmaps: Roadmaps,
     pub(crate) readings: Readings,
     pub(crate) states: States,
+    pub(crate) signer: Option<Arc<dyn Signer>>,
+    pub(crate) heads: Option<HeadFolder>,
+    automatic: bool,
+    checkpoint_failure: Arc<Mutex<Option<String>>>,
+    /// How the log stood to what is remembered of it when it was opened.
+    pub(crate) standing: Standing,
     /// Started by the first write: a program that only reads has no writer.
-    writer: OnceLock<Result<Writer>>,
+    running: OnceLock<Result<Running>>,
+}
+
+/// What runs while something is recorded; dropped in this order.
+pub(crate) struct Running {
+    pub(crate) checkpoints: Checkpoints,
+    writer: Arc<Writer>,
 }
 
 /// What a database holds.
@@ -95,9 +109,21 @@ impl Cairn {
         });
         let beside = || path.parent().unwrap_or(Path::new("")).join("roadmaps");
         let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(beside));
-        let store = SqliteStore::open(path, options.durability, birth)?;
+        if birth.is_some()
+            && !path.exists()
+            && let Some(error) = gone(options.heads.as_ref(), &path)
+        {
+            return Err(error);
+        }
+        let store = SqliteStore::open(path.clone(), options.durability, birth)?;
+        let standing = standing_of(options.heads.as_ref(), &store, &path)?;
         Ok(Cairn {
             inner: Arc::new(Inner {
+                signer: options.signer,
+                heads: options.heads,
+                automatic: options.automatic,
+                checkpoint_failure: Arc::default(),
+                standing,
                 store: Arc::new(store),
                 limits: options.limits,
                 clock: options.clock,
@@ -105,7 +131,7 @@ impl Cairn {
                 roadmaps,
                 readings: Readings::default(),
                 states: States::default(),
-                writer: OnceLock::new(),
+                running: OnceLock::new(),
             }),
         })
     }
@@ -142,11 +168,36 @@ impl Cairn {
     }
 
     pub(crate) fn writer(&self) -> Result<&Writer> {
+        let writer = &*self.running()?.writer;
+        match writer.refusal() {
+            None => Ok(writer),
+            Some(why) => Err(Error::Forbidden(format!(
+                "nothing is recorded any more: {why}. Run `cairn verify` to see what was changed, and restore a backup"
+            ))),
+        }
+    }
+
+    /// What writes and what makes checkpoints, started now if they are not running.
+    pub(crate) fn running(&self) -> Result<&Running> {
+        let inner = &self.inner;
+        if let Some(why) = refusal(&inner.standing) {
+            return Err(Error::Forbidden(why));
+        }
         let start = || {
-            let store = self.inner.store.writer()?;
-            Ok(Writer::start(store, self.inner.clock.clone()))
+            let (messages, queue) = channel();
+            let writer =
+                Arc::new(Writer::start(inner.store.writer()?, inner.clock.clone(), messages.clone()));
+            let maker = Maker {
+                store: inner.store.clone(),
+                writer: writer.clone(),
+                signer: inner.signer.clone(),
+                heads: inner.heads.clone(),
+                clock: inner.clock.clone(),
+                failure: inner.checkpoint_failure.clone(),
+            };
+            Ok(Running { checkpoints: Checkpoints::start(maker, messages, queue, inner.automatic), writer })
         };
-        self.inner.writer.get_or_init(start).as_ref().map_err(Clone::clone)
+        inner.running.get_or_init(start).as_ref().map_err(Clone::clone)
     }
 
     /// Brings the derived tables up to date, so that what is asked of them covers every thought.
@@ -296,7 +347,19 @@ impl Cairn {
 
     /// Like [`Cairn::verify`], telling how far it has come.
     pub fn verify_with(&self, scope: &Scope, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
-        verify::verify(&*self.inner.store, scope, progress)
+        self.verify_against(scope, Outside::default(), progress)
+    }
+
+    /// Like [`Cairn::verify_with`], with keys and heads that the caller brings along, besides those that are
+    /// remembered where [`Options::heads`] says.
+    pub fn verify_against(
+        &self,
+        scope: &Scope,
+        mut outside: Outside,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Report> {
+        self.add_remembered(&mut outside)?;
+        verify::verify(&*self.inner.store, scope, &outside, progress)
     }
 
     /// Copies a consistent state to a new file at `to`, while others go on writing.
@@ -335,8 +398,9 @@ impl Cairn {
 
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.
     pub fn close(self) {
-        if let Some(Ok(writer)) = self.inner.writer.get() {
-            writer.stop();
+        if let Some(Ok(running)) = self.inner.running.get() {
+            running.checkpoints.stop();
+            running.writer.stop();
         }
     }
 }

@@ -33,6 +33,7 @@ mod error;
 mod handle;
 mod memory;
 mod options;
+mod proof;
 mod read;
 mod roadmap;
 mod search;
@@ -57,8 +58,12 @@ pub use memory::{
     Summarised, TurnBegun, TurnDone, TurnRange,
 };
 pub use options::{Durability, Options};
+pub use proof::{
+    Grown, GrowthProof, HeadFolder, KeyFolder, KeySigner, Proof, Remembered, SeenHead, Signer, Standing,
+    Stated, load_key,
+};
 pub use read::{ActionThought, Filter, Page};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use store::StoreError;
-pub use verify::{Finding, Progress, Reason, Report, Scope};
+pub use verify::{Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, Report, Scope};

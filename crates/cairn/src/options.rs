@@ -8,6 +8,7 @@ use cairn_core::time::Timestamp;
 
 use crate::error::OpenError;
 use crate::handle::Cairn;
+use crate::proof::{HeadFolder, Signer};
 
 /// When an acknowledged thought is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +52,9 @@ pub struct Options {
     pub(crate) clock: Clock,
     pub(crate) ids: IdSource,
     pub(crate) roadmaps: Option<PathBuf>,
+    pub(crate) signer: Option<Arc<dyn Signer>>,
+    pub(crate) heads: Option<HeadFolder>,
+    pub(crate) automatic: bool,
 }
 
 impl Options {
@@ -63,6 +67,9 @@ impl Options {
             clock: Arc::new(system_clock),
             ids: Arc::new(|| uuid::Uuid::now_v7().to_string()),
             roadmaps: None,
+            signer: None,
+            heads: None,
+            automatic: true,
         }
     }
 
@@ -99,6 +106,26 @@ impl Options {
     /// Reads roadmaps from this folder instead of `roadmaps` beside the database.
     pub fn roadmaps(mut self, folder: impl Into<PathBuf>) -> Options {
         self.roadmaps = Some(folder.into());
+        self
+    }
+
+    /// Has checkpoints signed. Without a signer they are not, and say so.
+    pub fn signer(mut self, signer: impl Signer + 'static) -> Options {
+        self.signer = Some(Arc::new(signer));
+        self
+    }
+
+    /// Remembers the heads of logs in this folder, which should be away from the database. A database that does not
+    /// extend what is remembered of it can be read and not written.
+    pub fn heads(mut self, folder: impl Into<PathBuf>) -> Options {
+        self.heads = Some(HeadFolder::new(folder));
+        self
+    }
+
+    /// Whether checkpoints are made without being asked for: after 256 entries, a minute after the first entry that
+    /// none covers, and at the end. They are by default.
+    pub fn automatic_checkpoints(mut self, automatic: bool) -> Options {
+        self.automatic = automatic;
         self
     }
 

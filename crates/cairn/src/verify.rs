@@ -4,6 +4,7 @@
 //! entry are derived again from the rows, and the tree is built again from those bytes.
 
 mod chain;
+mod checkpoints;
 mod context;
 mod memory;
 mod record;
@@ -188,6 +189,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How much is wrong in all.
     pub findings_total: u64,
+    /// What checkpoints and heads seen outside say; of the whole log only.
+    pub coverage: Option<Coverage>,
     /// What was not verified, in words.
     pub notes: Vec<String>,
 }
@@ -211,6 +214,7 @@ impl Report {
             root: None,
             findings: vec![Finding::new(Reason::MissingRecord, "database", message)],
             findings_total: 1,
+            coverage: None,
             notes: vec!["verification stopped there: everything else is unverified".to_string()],
         }
     }
@@ -271,6 +275,7 @@ impl Findings {
     }
 }
 
+pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
 /// Verifies the log entry of one brief; says what is wrong with it.
@@ -280,10 +285,11 @@ pub(crate) use memory::verify_brief as verify_brief_entry;
 pub(crate) fn verify(
     store: &dyn Store,
     scope: &Scope,
+    outside: &Outside,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report> {
     let verified = match scope {
-        Scope::All => whole::verify(store, progress),
+        Scope::All => whole::verify(store, outside, progress),
         Scope::Session(name) => chain::verify(store, ChainOf::Session(name), progress),
         Scope::Task(name) => chain::verify(store, ChainOf::Task(name), progress),
     };

@@ -10,8 +10,8 @@ mod memory;
 mod step;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::options::Clock;
+use crate::proof::Message;
 use crate::store::{Append, StoreError, StoreWriter};
 pub(crate) use capture::Capture;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
@@ -101,17 +102,30 @@ enum Job {
 pub(crate) struct Writer {
     jobs: Sender<Job>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Why nothing is written any more.
+    refused: OnceLock<String>,
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub fn start(store: Box<dyn StoreWriter>, clock: Clock) -> Writer {
+    /// Starts the thread. `grown` is told how long the log is after each transaction that made it longer.
+    pub fn start(store: Box<dyn StoreWriter>, clock: Clock, grown: Sender<Message>) -> Writer {
         let (jobs, queue) = channel();
         let work = move || {
-            Work { store, clock, heads: None, leaf: Vec::new(), link: Vec::new(), behind: 0 }.run(&queue)
+            let (leaf, link) = (Vec::new(), Vec::new());
+            Work { store, clock, heads: None, leaf, link, behind: 0, grown, size: 0 }.run(&queue)
         };
         let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(work);
-        Writer { jobs, thread: Mutex::new(thread.ok()) }
+        Writer { jobs, thread: Mutex::new(thread.ok()), refused: OnceLock::new() }
+    }
+
+    /// From now on nothing is recorded: the log was found to contradict itself.
+    pub fn refuse(&self, why: &str) {
+        let _ = self.refused.set(why.to_string());
+    }
+
+    /// Why nothing is recorded any more.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refused.get().map(String::as_str)
     }
 
     /// Queues a write. If the writer has stopped, the reply is dropped, and the waiting side learns that.
@@ -177,6 +191,10 @@ struct Work {
     link: Vec<u8>,
     /// How far the derived tables are behind, as far as is known.
     behind: u64,
+    /// Who makes checkpoints.
+    grown: Sender<Message>,
+    /// Entries in the log after the last transaction.
+    size: u64,
 }
 
 impl Work {
@@ -262,6 +280,13 @@ impl Work {
         match committed {
             Ok(()) => {
                 self.behind += batch.len() as u64;
+                let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
+                if size != self.size {
+                    self.size = size;
+                    // Before anyone is answered, who may then end the program: what was recorded is stated first. If
+                    // nobody makes checkpoints any more, it is about to end.
+                    let _ = self.grown.send(Message::Grown(size));
+                }
                 batch.into_iter().for_each(|write| write.answer());
             }
             Err(error) => {

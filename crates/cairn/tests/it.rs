@@ -15,6 +15,9 @@ mod memory;
 /// Files that cannot be opened, and what is said about them.
 #[path = "it/open.rs"]
 mod open;
+/// Checkpoints, proofs, heads remembered outside.
+#[path = "it/proof.rs"]
+mod proof;
 /// Reading: records, listings, trees, trails.
 #[path = "it/read.rs"]
 mod read;

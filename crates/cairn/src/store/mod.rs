@@ -146,6 +146,14 @@ pub trait Store: Send + Sync {
     fn brief(&self, id: &str) -> Result<Option<ReadBrief>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
+    /// Where it is, if it is a file.
+    fn place(&self) -> Option<&Path>;
+    /// Returns when everything committed so far would survive a power cut.
+    fn sync(&self) -> Result<()>;
+    /// One node of the tree; level 0 is the hash of an entry.
+    fn node(&self, level: u8, index: u64) -> Result<Sha>;
+    /// Visits the bytes of entries in a range of the log, in order, with the hashes stored beside them.
+    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
     /// The note of the newest checkpoint of at most that size.
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>>;
     /// Counts and sizes.

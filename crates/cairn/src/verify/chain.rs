@@ -73,6 +73,7 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         root: None,
         findings,
         findings_total,
+        coverage: None,
         notes: vec![format!(
             "only {table} `{name}` was checked; `cairn verify` without it checks everything"
         )],

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cairn_core::Sha;
 use cairn_core::log::{Edge, Node};
 
+use super::checkpoints::{self, Outside};
 use super::record::Checker;
 use super::{Finding, Findings, Progress, Reason, Report};
 use crate::error::Result;
@@ -32,7 +33,7 @@ struct Part {
 }
 
 /// Verifies everything.
-pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
     let audit = store.audit()?;
     let head = audit.head()?;
     let (derived_through, listed_actions) = audit.derived()?;
@@ -64,10 +65,17 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
         let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
         notes.push(format!("the search indexes do not cover the newest {newest} yet"));
     }
-    notes.push(
-        "no head is kept outside this database: a log cut short, or rewritten as a whole, would look intact"
-            .into(),
-    );
+    // Without a tree there is nothing that a statement about it could be held against.
+    let coverage = match root {
+        Some(_) => Some(checkpoints::check(&*audit, &head, outside, &mut findings)?),
+        None => None,
+    };
+    match &coverage {
+        Some(coverage) => notes.extend(coverage.notes(head.size)),
+        None => {
+            notes.push("entries are missing, so checkpoints and heads seen outside were not compared".into())
+        }
+    }
     let (findings, findings_total) = findings.sorted();
     let chain_length = head.size;
     Ok(Report {
@@ -80,6 +88,7 @@ pub fn verify(store: &dyn Store, progress: &(dyn Fn(Progress) + Sync)) -> Result
         root,
         findings,
         findings_total,
+        coverage,
         notes,
     })
 }

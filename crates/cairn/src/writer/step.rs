@@ -193,6 +193,11 @@ impl<'a> Step<'a> {
         Ok(recorded(thought, id, timestamp, session.length, task.head, hash, link, seq))
     }
 
+    /// Stores a checkpoint.
+    pub fn state(&mut self, size: u64, note: &str) -> Result<()> {
+        Ok(self.tx.insert_checkpoint(size, note)?)
+    }
+
     /// Makes what is in `leaf` the next entry of the log.
     pub(super) fn append(&mut self, kind: &str) -> Result<()> {
         let hash = leaf_hash(self.leaf);

@@ -103,6 +103,19 @@ impl SqliteStore {
         !self.unchanging && self.path.is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
     }
 
+    /// Makes what was handed to the system last through a power cut. One descriptor's sync is every descriptor's.
+    fn sync_files(&self) -> Result<(), StoreError> {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        for path in [Path::new(&log), &self.path] {
+            match fs::File::open(path).and_then(|file| file.sync_all()) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                done => done.map_err(|error| StoreError::Other(format!("it cannot be synced: {error}")))?,
+            }
+        }
+        Ok(())
+    }
+
     fn connect(&self, create: bool) -> rusqlite::Result<Connection> {
         if self.unchanging {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY

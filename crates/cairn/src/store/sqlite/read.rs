@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use super::error::store_error;
 use super::{SqliteStore, context, memory};
 use crate::context::{ContextHead, NodeHit};
+use crate::options::Durability;
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
@@ -328,6 +329,46 @@ impl Store for SqliteStore {
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
         self.read(|connection| memory::sessions(connection, before, limit))
+    }
+
+    fn place(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn sync(&self) -> Result<()> {
+        match self.durability {
+            Durability::Full => Ok(()),
+            Durability::Normal => self.sync_files(),
+        }
+    }
+
+    fn node(&self, level: u8, index: u64) -> Result<Sha> {
+        let found = self.read(|connection| {
+            if level == 0 {
+                connection
+                    .prepare_cached("SELECT hash FROM entry WHERE seq = ?1")?
+                    .query_row([index], |row| row.get(0))
+            } else {
+                connection
+                    .prepare_cached("SELECT hash FROM node WHERE level = ?1 AND idx = ?2")?
+                    .query_row(params![level, index], |row| row.get(0))
+            }
+            .optional()
+        })?;
+        found.map(Sha).ok_or_else(|| StoreError::Damaged(format!("node {index} of level {level} is missing")))
+    }
+
+    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT leaf, hash FROM entry WHERE seq >= ?1 AND seq < ?2 ORDER BY seq")?;
+            let mut rows = statement.query([from, to])?;
+            while let Some(row) = rows.next()? {
+                let blob = |column| row.get_ref(column).map(|value| value.as_blob().unwrap_or_default());
+                visit(blob(0)?, blob(1)?);
+            }
+            Ok(())
+        })
     }
 
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>> {

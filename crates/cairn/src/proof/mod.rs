@@ -1,0 +1,156 @@
+//! What the log can prove to people who do not trust this database: checkpoints, proofs, heads remembered outside.
+
+mod heads;
+mod key_folder;
+mod make;
+mod opening;
+mod signer;
+mod thread;
+
+use cairn_core::Sha;
+use cairn_core::log::{CheckpointNote, ProofError, Receipt, consistency, inclusion};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::handle::Cairn;
+use crate::store::StoreError;
+
+pub use heads::{HeadFolder, Remembered, SeenHead, Standing};
+pub use key_folder::{KeyFolder, load as load_key};
+pub(crate) use make::Maker;
+pub(crate) use opening::{gone, refusal, standing_of};
+pub use signer::{GrowthProof, KeySigner, Signer};
+pub(crate) use thread::{Checkpoints, Message};
+
+/// A checkpoint: the log had this size and this root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stated {
+    /// The name of the log.
+    pub origin: String,
+    /// Entries in it.
+    pub size: u64,
+    /// Root of the tree over them.
+    pub root: Sha,
+    /// The names and ids of the keys it is signed with; whether the signatures hold, `verify` tells.
+    pub signed_by: Vec<String>,
+    /// All of it as a C2SP signed note; without a signature only its text.
+    pub note: String,
+}
+
+impl Stated {
+    fn of(note: &CheckpointNote) -> Stated {
+        let signed_by = note.signatures().iter().map(|line| format!("{}+{}", line.name(), line.id()));
+        Stated {
+            origin: note.checkpoint().origin().to_string(),
+            size: note.checkpoint().size(),
+            root: note.checkpoint().root(),
+            signed_by: signed_by.collect(),
+            note: note.to_string(),
+        }
+    }
+}
+
+/// That an entry is in the log.
+#[derive(Debug, Clone, Serialize)]
+pub struct Proof {
+    /// Position of the entry in the log.
+    pub seq: u64,
+    /// Its exact bytes.
+    pub leaf: String,
+    /// Their hash.
+    pub leaf_hash: Sha,
+    /// The hashes beside its way to the root, lowest first.
+    pub proof: Vec<Sha>,
+    /// The checkpoint it leads to.
+    pub checkpoint: Stated,
+    /// All of it as a C2SP tlog-proof, if the checkpoint is signed.
+    pub receipt: Option<String>,
+}
+
+/// That the log at a checkpoint extends the log as it was.
+#[derive(Debug, Clone, Serialize)]
+pub struct Grown {
+    /// Entries it had.
+    pub old_size: u64,
+    /// Its root then.
+    pub old_root: Sha,
+    /// The hashes that connect the two.
+    pub proof: Vec<Sha>,
+    /// The checkpoint now.
+    pub checkpoint: Stated,
+}
+
+impl Cairn {
+    /// States the log as it is now: signed, if the handle was opened with a signer.
+    pub fn checkpoint(&self) -> Result<Stated> {
+        self.running()?.checkpoints.now()
+    }
+
+    /// The newest checkpoint, if one was made.
+    pub fn newest_checkpoint(&self) -> Result<Option<Stated>> {
+        let newest = self.inner.store.checkpoint(u64::MAX)?;
+        newest.map(|(_, note)| Ok(Stated::of(&make::parse(&note)?))).transpose()
+    }
+
+    /// The newest checkpoint of at most a size.
+    pub fn checkpoint_at(&self, size: u64) -> Result<Option<Stated>> {
+        let found = self.inner.store.checkpoint(size)?;
+        found.map(|(_, note)| Ok(Stated::of(&make::parse(&note)?))).transpose()
+    }
+
+    /// Proves that the entry at a position of the log is in it, by the newest checkpoint; makes one if none covers it.
+    pub fn prove(&self, seq: u64) -> Result<Proof> {
+        let head = self.inner.store.head()?;
+        if seq >= head.size {
+            return Err(Error::NotFound { what: "log entry", id: seq.to_string() });
+        }
+        let checkpoint = match self.newest_checkpoint()? {
+            Some(newest) if newest.size > seq => newest,
+            _ => self.checkpoint()?,
+        };
+        let store = &self.inner.store;
+        let proof = inclusion(seq, checkpoint.size, &mut |level, index| store.node(level, index))
+            .map_err(proof_error)?;
+        let mut leaf = None;
+        store.leaves(seq, seq + 1, &mut |bytes, _| leaf = String::from_utf8(bytes.to_vec()).ok())?;
+        let leaf = leaf.ok_or_else(|| StoreError::Damaged(format!("log entry {seq} cannot be read")))?;
+        // There is no such form for a checkpoint that nobody signed.
+        let receipt = Receipt::new(seq, proof.clone(), make::parse(&checkpoint.note)?, None).ok();
+        Ok(Proof {
+            seq,
+            leaf_hash: cairn_core::log::leaf_hash(leaf.as_bytes()),
+            leaf,
+            receipt: receipt.map(|receipt| receipt.to_string()),
+            proof,
+            checkpoint,
+        })
+    }
+
+    /// Proves that the log of the newest checkpoint extends the log of `old_size` entries.
+    pub fn prove_growth(&self, old_size: u64) -> Result<Grown> {
+        let checkpoint = match self.newest_checkpoint()? {
+            Some(newest) if newest.size >= old_size => newest,
+            _ => self.checkpoint()?,
+        };
+        let store = &self.inner.store;
+        let mut node = |level, index| store.node(level, index);
+        let proof = consistency(old_size, checkpoint.size, &mut node).map_err(proof_error)?;
+        let old_root = cairn_core::log::root(old_size, &mut node)?;
+        Ok(Grown { old_size, old_root, proof, checkpoint })
+    }
+}
+
+fn proof_error(error: ProofError<StoreError>) -> Error {
+    match error {
+        ProofError::Source(error) => error.into(),
+        other => Error::invalid("size", other),
+    }
+}
+
+/// The name of the file that holds something of a log: readable, and different for different logs.
+fn file_name(origin: &str, extension: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let readable: String = origin.chars().map(plain).take(60).collect();
+    let digest = Sha::of(origin.as_bytes()).to_string();
+    format!("{}-{}.{extension}", readable.trim_start_matches('.'), &digest[..8])
+}

@@ -1,0 +1,41 @@
+//! Who signs checkpoints.
+
+use cairn_core::Sha;
+use cairn_core::log::Checkpoint;
+use cairn_core::note::{Signature, SigningKey, VerifyingKey};
+
+/// Gives the proof that the log of a checkpoint extends the log as it was at an older size.
+pub type GrowthProof<'a> = dyn FnMut(u64) -> crate::Result<Vec<Sha>> + 'a;
+
+/// Someone who signs checkpoints. Called by one thread at a time, never by the one that records.
+pub trait Signer: Send + Sync {
+    /// Signs a checkpoint; more than one signature while keys are being changed. An error is a sentence for people.
+    fn sign(&self, checkpoint: &Checkpoint, growth: &mut GrowthProof<'_>) -> Result<Vec<Signature>, String>;
+
+    /// The key that its signatures for a log verify with; none before there is one.
+    fn key(&self, origin: &str) -> Result<Option<VerifyingKey>, String>;
+}
+
+/// A key that somebody handed over: from the environment, say.
+pub struct KeySigner(SigningKey);
+
+impl KeySigner {
+    /// Signs with this key. Its name must be the log's origin.
+    pub fn new(key: SigningKey) -> KeySigner {
+        KeySigner(key)
+    }
+}
+
+impl Signer for KeySigner {
+    fn sign(&self, checkpoint: &Checkpoint, _: &mut GrowthProof<'_>) -> Result<Vec<Signature>, String> {
+        let name = self.0.verifying_key().name();
+        if name != checkpoint.origin() {
+            return Err(format!("the key is for the log `{name}`, and this is `{}`", checkpoint.origin()));
+        }
+        Ok(vec![self.0.sign(&checkpoint.body())])
+    }
+
+    fn key(&self, _: &str) -> Result<Option<VerifyingKey>, String> {
+        Ok(Some(self.0.verifying_key().clone()))
+    }
+}

@@ -1,0 +1,289 @@
+//! Checkpoints, proofs, and heads remembered outside.
+
+use std::path::Path;
+
+use cairn::core::log::{CheckpointNote, Receipt, verify_consistency};
+use cairn::core::note::{SigningKey, Verdict};
+use cairn::{
+    Cairn, Durability, Error, KeyFolder, KeySigner, NewThought, Options, Reason, Scope, Standing, ThoughtType,
+};
+
+use crate::harness::TestCairn;
+
+/// A folder with a database, its key and the heads that are remembered of it in three places.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn database(&self) -> std::path::PathBuf {
+        self.0.path().join("data").join("cairn.db")
+    }
+
+    fn options(&self) -> Options {
+        std::fs::create_dir_all(self.0.path().join("data")).unwrap();
+        Options::new().signer(KeyFolder::new(self.0.path().join("keys"))).heads(self.0.path().join("heads"))
+    }
+
+    fn open(&self) -> Cairn {
+        self.options().open(self.database()).unwrap()
+    }
+}
+
+fn think(cairn: &Cairn, content: &str) -> cairn::Thought {
+    cairn.record(NewThought::new(ThoughtType::Decision, content).session("s").agent("ada")).unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let name = |path: &Path| std::path::PathBuf::from(format!("{}{end}", path.display()));
+        let _ = std::fs::remove_file(name(to));
+        if name(from).exists() {
+            std::fs::copy(name(from), name(to)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_is_signed_and_covers_everything_recorded_before() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    assert_eq!(stated.size, 2);
+    let key =
+        cairn::load_key(&KeyFolder::new(place.0.path().join("keys")).path(&stated.origin)).unwrap().unwrap();
+    let note: CheckpointNote = stated.note.parse().unwrap();
+    assert_eq!(note.verdict(key.verifying_key()), Verdict::Signed);
+    // Once stated, it stays the same.
+    assert_eq!(cairn.checkpoint().unwrap(), stated);
+    let report = cairn.verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{report:?}");
+    let coverage = report.coverage.unwrap();
+    assert_eq!((coverage.signed, coverage.stated, coverage.checkpoints), (2, 2, 1));
+    assert_eq!(coverage.outside.unwrap().size, 2);
+    assert!(report.notes.iter().all(|note| note.starts_with("the search indexes")), "{:?}", report.notes);
+
+    think(&cairn, "two");
+    let notes = cairn.verify(&Scope::All).unwrap().notes;
+    assert!(
+        notes.iter().any(|note| note == "the newest entry is not covered by a signed checkpoint yet"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn without_a_key_checkpoints_are_unsigned_and_verify_says_so() {
+    let db = TestCairn::new();
+    think(&db, "one");
+    let stated = db.checkpoint().unwrap();
+    assert_eq!(stated.signed_by, Vec::<String>::new());
+    assert!(stated.note.parse::<CheckpointNote>().unwrap().signatures().is_empty());
+    let report = db.verify(&Scope::All).unwrap();
+    assert!(report.valid());
+    assert!(
+        report.notes.iter().any(|note| note.starts_with("no checkpoint is signed")),
+        "{:?}",
+        report.notes
+    );
+    assert!(report.notes.iter().any(|note| note.starts_with("no head is kept outside")));
+}
+
+#[test]
+fn checkpoints_are_made_by_themselves_after_256_entries_and_at_the_end() {
+    let place = Place::new();
+    let cairn = place.open();
+    for i in 0..300 {
+        think(&cairn, &format!("thought {i}"));
+    }
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while cairn.newest_checkpoint().unwrap().is_none() && std::time::Instant::now() < deadline {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(cairn.newest_checkpoint().unwrap().unwrap().size >= 256);
+    cairn.close();
+    let cairn = place.open();
+    assert_eq!(cairn.newest_checkpoint().unwrap().unwrap().size, 301);
+    assert!(cairn.verify(&Scope::All).unwrap().valid());
+    // Reading makes none.
+    let before = cairn.verify(&Scope::All).unwrap().coverage.unwrap().checkpoints;
+    drop(cairn);
+    assert_eq!(place.open().verify(&Scope::All).unwrap().coverage.unwrap().checkpoints, before);
+}
+
+#[test]
+fn a_proof_convinces_whoever_has_the_bytes_and_the_key() {
+    let place = Place::new();
+    let cairn = place.open();
+    let thoughts: Vec<_> = (0..20).map(|i| think(&cairn, &format!("thought {i}"))).collect();
+    let old = cairn.checkpoint().unwrap();
+    think(&cairn, "later");
+    for thought in &thoughts {
+        let proof = cairn.prove(thought.seq).unwrap();
+        assert_eq!(proof.checkpoint, old);
+        let receipt: Receipt = proof.receipt.unwrap().parse().unwrap();
+        let key =
+            cairn::load_key(&KeyFolder::new(place.0.path().join("keys")).path(&old.origin)).unwrap().unwrap();
+        assert!(receipt.verify(proof.leaf.as_bytes(), key.verifying_key()).is_ok());
+        assert!(receipt.verify(proof.leaf.replace("ada", "eve").as_bytes(), key.verifying_key()).is_err());
+    }
+    // The newest is in no checkpoint yet: one is made.
+    let newest = cairn.prove(21).unwrap();
+    assert_eq!(newest.checkpoint.size, 22);
+    let grown = cairn.prove_growth(old.size).unwrap();
+    assert!(verify_consistency(old.size, 22, &old.root, &newest.checkpoint.root, &grown.proof));
+    assert!(matches!(cairn.prove(99), Err(Error::NotFound { .. })));
+    assert!(matches!(cairn.prove_growth(99), Err(Error::Invalid(_))));
+}
+
+#[test]
+fn an_old_backup_put_back_is_refused_for_writing_and_reported() {
+    let place = Place::new();
+    let backup = place.0.path().join("backup").join("cairn.db");
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.close();
+    copy(&place.database(), &backup);
+    let cairn = place.open();
+    think(&cairn, "two");
+    cairn.close();
+
+    // Elsewhere, the backup is what it is: an older copy, to be read and checked.
+    let older = place.options().open(&backup).unwrap();
+    assert!(matches!(older.standing(), Standing::Behind { same_place: false, .. }), "{:?}", older.standing());
+    assert!(older.verify(&Scope::All).unwrap().valid());
+    let refused = older.record(NewThought::new(ThoughtType::Plan, "x").session("s").agent("a")).unwrap_err();
+    assert_eq!(refused.code(), "FORBIDDEN");
+    assert!(refused.to_string().contains("an older copy of a log that had 3 entries"), "{refused}");
+    drop(older);
+
+    // Put back in the place of the newer one, it is a log that lost its end.
+    copy(&backup, &place.database());
+    let back = place.open();
+    let refused = back.record(NewThought::new(ThoughtType::Plan, "x").session("s").agent("a")).unwrap_err();
+    assert!(refused.to_string().contains("an older state of this database was put back"), "{refused}");
+    let report = back.verify(&Scope::All).unwrap();
+    assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
+    assert!(
+        report.findings[0].message.contains("this machine saw 3 entries"),
+        "{}",
+        report.findings[0].message
+    );
+}
+
+#[test]
+fn two_databases_grown_from_one_backup_are_told_apart() {
+    let place = Place::new();
+    let other = place.0.path().join("other").join("cairn.db");
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.close();
+    copy(&place.database(), &other);
+    let cairn = place.open();
+    think(&cairn, "two, here");
+    cairn.close();
+    // Somebody else, who remembers nothing, goes on with the copy.
+    let stranger = Options::new().signer(KeyFolder::new(place.0.path().join("keys"))).open(&other).unwrap();
+    think(&stranger, "two, there");
+    think(&stranger, "three, there");
+    stranger.close();
+    let there = place.options().open(&other).unwrap();
+    assert!(
+        matches!(there.standing(), Standing::Diverged { agrees_at: Some(2), .. }),
+        "{:?}",
+        there.standing()
+    );
+    let report = there.verify(&Scope::All).unwrap();
+    assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
+    assert!(report.findings[0].message.contains("another branch"), "{}", report.findings[0].message);
+}
+
+#[test]
+fn a_database_that_is_gone_is_not_quietly_replaced_by_an_empty_one() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.close();
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", place.database().display()));
+    }
+    let error = place.options().open(place.database()).err().unwrap();
+    assert!(error.to_string().contains("with 2 entries"), "{error}");
+    // Nor by another log.
+    Options::new().open(place.database()).unwrap().close();
+    let another = place.open();
+    assert!(matches!(another.standing(), Standing::OtherLog { .. }));
+    assert!(another.record(NewThought::new(ThoughtType::Plan, "x").session("s").agent("a")).is_err());
+}
+
+#[test]
+fn keys_that_others_could_have_read_are_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    cairn.close();
+    let keys = place.0.path().join("keys");
+    let key = KeyFolder::new(&keys).path(&stated.origin);
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&key), mode(&keys)), (0o600, 0o700));
+
+    let refused = |change: &dyn Fn(), back: &dyn Fn(), expected: &str| {
+        change();
+        let cairn = place.open();
+        think(&cairn, "goes on");
+        let error = cairn.checkpoint().unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        back();
+        cairn.close();
+    };
+    let set =
+        |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    refused(&|| set(&key, 0o640), &|| set(&key, 0o600), "can be used by others");
+    refused(&|| set(&keys, 0o755), &|| set(&keys, 0o700), "can be used by others");
+    let aside = keys.join("aside");
+    let link = || {
+        std::fs::rename(&key, &aside).unwrap();
+        std::os::unix::fs::symlink(&aside, &key).unwrap();
+    };
+    let back = || {
+        std::fs::remove_file(&key).unwrap();
+        std::fs::rename(&aside, &key).unwrap();
+    };
+    refused(&link, &back, "not a plain file");
+    assert!(place.open().verify(&Scope::All).unwrap().valid());
+}
+
+#[test]
+fn a_log_that_contradicts_its_bytes_is_not_signed_and_not_written_to() {
+    let place = Place::new();
+    let cairn = place.options().durability(Durability::Normal).open(place.database()).unwrap();
+    think(&cairn, "one");
+    cairn.checkpoint().unwrap();
+    think(&cairn, "two");
+    // A bit flips in a stored entry, after it was hashed.
+    let sql = rusqlite::Connection::open(place.database()).unwrap();
+    sql.execute_batch("DROP TRIGGER entry_no_update").unwrap();
+    sql.execute(
+        "UPDATE entry SET leaf = CAST(replace(CAST(leaf AS TEXT), 'ada', 'adb') AS BLOB) WHERE seq = 2",
+        [],
+    )
+    .unwrap();
+    let error = cairn.checkpoint().unwrap_err();
+    assert!(error.to_string().contains("nothing was signed"), "{error}");
+    assert!(!cairn.verify(&Scope::All).unwrap().valid());
+}
+
+#[test]
+fn a_key_from_the_environment_signs_only_its_own_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = SigningKey::from_seed("cairn/another", [7; 32]).unwrap();
+    let cairn = Options::new().signer(KeySigner::new(key)).open(folder.path().join("cairn.db")).unwrap();
+    think(&cairn, "one");
+    let error = cairn.checkpoint().unwrap_err().to_string();
+    assert!(error.contains("the key is for the log `cairn/another`"), "{error}");
+}
