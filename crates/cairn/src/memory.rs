@@ -7,11 +7,14 @@ mod o200k;
 mod ops;
 mod view;
 
+use cairn_core::canonical;
 use cairn_core::id::SessionId;
+use cairn_core::session::SessionState;
 use cairn_core::session::entity::OpResult;
 use cairn_core::session::event::EntitiesApplied;
 use cairn_core::session::event::{
-    Event, Note, Opened, Pending, Settings, Step, SummaryApplied, SummaryKind, TurnBegan, TurnEnded,
+    Event, Note, Opened, Pending, Settings, StatedConstraint, Step, SummaryApplied, SummaryKind, TurnBegan,
+    TurnEnded,
 };
 use cairn_core::session::state::compaction_due;
 use cairn_core::time::Timestamp;
@@ -26,7 +29,7 @@ pub use view::{EntityView, EventView, StatePart};
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use append::{Draft, Terms, session_id_of};
+use append::{Draft, ROUNDS, Terms, overtaken, session_id_of};
 
 /// How many types a session may name.
 const MAX_TYPES: usize = 200;
@@ -140,22 +143,27 @@ impl Cairn {
         if session.window.is_some_and(|window| window > 1000) {
             return Err(Error::invalid("settings.window", "must be at most 1000 turns"));
         }
-        let state = self.state(&session_id)?;
-        let wanted = |state: &cairn_core::session::SessionState| Opened {
-            types: types.clone().or_else(|| state.types.clone()),
-            settings: session.window.map_or(state.settings, |window| Settings { window }),
-        };
-        let created = state.is_none();
-        if let Some(state) = state {
-            let opened = wanted(&state);
-            if opened.types == state.types && opened.settings == state.settings {
+        for _ in 0..ROUNDS {
+            let state = self.state(&session_id)?.unwrap_or_default();
+            let opened = Opened {
+                types: types.clone().or_else(|| state.types.clone()),
+                settings: session.window.map_or(state.settings, |window| Settings { window }),
+            };
+            let created = state.seq == 0;
+            if !created && opened.types == state.types && opened.settings == state.settings {
                 return Ok(SessionOpened { session_id, turn: state.turn, seq: state.seq, created });
             }
+            // Whoever is overtaken looks again: perhaps the other one has opened it, and nothing is left to do.
+            let terms = Terms { expected_seq: Some(state.seq), may_open: true, ..Terms::default() };
+            match self.append(session_id.as_str(), terms, |_| Ok(Event::Opened(opened.clone()).into())) {
+                Err(Error::Conflict(_)) => {}
+                done => {
+                    let done = done?;
+                    return Ok(SessionOpened { session_id, turn: done.after.turn, seq: done.seq, created });
+                }
+            }
         }
-        let terms = Terms { may_open: true, ..Terms::default() };
-        let done =
-            self.append(session_id.as_str(), terms, |state| Ok(Event::Opened(wanted(state)).into()))?;
-        Ok(SessionOpened { session_id, turn: done.after.turn, seq: done.seq, created: done.before.seq == 0 })
+        Err(overtaken(&session_id))
     }
 
     /// Begins a turn with what the user said; closes an open one first.
@@ -170,7 +178,8 @@ impl Cairn {
         let done = self.append(session_id, terms, |_| {
             Ok(Event::TurnBegan(TurnBegan { message: message.to_string() }).into())
         })?;
-        let pending_before = done.before.pending.as_ref().map(|open| open.pending.clone());
+        // Not of the state before: a question that a turn was left open with is answered when that turn is closed.
+        let pending_before = done.after.pending.as_ref().map(|open| open.pending.clone());
         Ok(TurnBegun { turn: done.after.turn, seq: done.seq, pending_before })
     }
 
@@ -194,8 +203,9 @@ impl Cairn {
     }
 
     /// Adds a step to the open turn.
-    pub fn turn_step(&self, session_id: &str, step: Value) -> Result<EventAdded> {
+    pub fn turn_step(&self, session_id: &str, mut step: Value) -> Result<EventAdded> {
         self.check_size("step", &step)?;
+        without_nulls(&mut step);
         let least = json!({"step_num": 1, "type": "read", "description": ""});
         let step: Step = parse("step", step, &least)?;
         let done =
@@ -205,20 +215,23 @@ impl Cairn {
 
     /// Notes something about the open turn.
     pub fn turn_note(&self, session_id: &str, note: Map<String, Value>) -> Result<EventAdded> {
-        if note.is_empty() {
-            return Err(Error::invalid("", "nothing to note: give at least one of decision, goal, phase, …"));
-        }
         // Null means that something is no longer waited for; elsewhere it means that nothing was given.
-        let note: Map<String, Value> =
+        let mut note: Map<String, Value> =
             note.into_iter().filter(|(key, value)| key == "pending" || !value.is_null()).collect();
+        note.get_mut("pending").map(without_nulls);
         let note = Value::Object(note);
         self.check_size("note", &note)?;
         let note: Note = parse("", note, &json!({}))?;
+        if note == Note::default() {
+            return Err(Error::invalid("", "nothing to note: give at least one of decision, goal, phase, …"));
+        }
         if let Some(index) = note.constraints.iter().position(|constraint| constraint.key.trim().is_empty()) {
             return Err(Error::invalid(format!("constraints[{index}].key"), "must not be empty"));
         }
-        let done =
-            self.append(session_id, Terms::default(), |_| Ok(Event::TurnNoted(note.clone()).into()))?;
+        let done = self.append(session_id, Terms::default(), |state| {
+            expire_later(&note, state)?;
+            Ok(Event::TurnNoted(note.clone()).into())
+        })?;
         Ok(EventAdded { seq: done.seq })
     }
 
@@ -333,21 +346,51 @@ fn check_types(types: Vec<String>) -> Result<Vec<String>> {
     }
 }
 
+/// A fact that no turn would ever see must not get lost without a word.
+fn expire_later(note: &Note, state: &SessionState) -> Result<()> {
+    let past = |stated: &StatedConstraint| {
+        !stated.value.is_null() && stated.expires.is_some_and(|last| last < state.turn)
+    };
+    match note.constraints.iter().position(past) {
+        Some(index) if state.open => {
+            let message = format!(
+                "must be the last turn that it holds in, and this is turn {} already; leave it out if it holds for good",
+                state.turn
+            );
+            Err(Error::invalid(format!("constraints[{index}].expires"), message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What clients send that fill in everything is as good as nothing.
+fn without_nulls(value: &mut Value) {
+    if let Value::Object(members) = value {
+        members.retain(|_, member| !member.is_null());
+    }
+}
+
 /// Reads an argument that has parts; what is wrong is told by the part. `least` holds what must be given.
 fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value, least: &Value) -> Result<T> {
     let Value::Object(members) = &value else { return Err(Error::invalid(path, "must be an object")) };
+    let mut recorded = Map::new();
     for (key, part) in members {
-        if part.to_string().contains("\\u0000") {
+        // As it will be read back, where 1.0 is 1: a brief must not depend on who remembers what was sent.
+        let bytes = canonical::to_bytes(part).map_err(|error| Error::invalid(join(path, key), error))?;
+        if bytes.windows(6).any(|six| six == b"\\u0000") {
             return Err(Error::invalid(join(path, key), "must not contain a NUL character"));
         }
+        let part: Value =
+            serde_json::from_slice(&bytes).map_err(|error| Error::invalid(join(path, key), error))?;
         // Each part by itself, beside what must be given: so a mistake is known by its place.
         let mut alone = least.clone();
         alone[key] = part.clone();
         if let Err(error) = serde_json::from_value::<T>(alone) {
             return Err(Error::invalid(join(path, key), error));
         }
+        recorded.insert(key.clone(), part);
     }
-    serde_json::from_value(value).map_err(|error| Error::invalid(path, error))
+    serde_json::from_value(Value::Object(recorded)).map_err(|error| Error::invalid(path, error))
 }
 
 fn join(path: &str, field: &str) -> String {

@@ -20,7 +20,7 @@ use crate::writer::{Appended, EventRequest};
 /// How many sessions' states are kept.
 const REMEMBERED: usize = 256;
 /// How often a call that another one overtook is tried again.
-const ROUNDS: usize = 100;
+pub(super) const ROUNDS: usize = 100;
 
 /// Sessions of which older states are kept.
 const LOOKED_BACK: usize = 4;
@@ -76,8 +76,6 @@ impl States {
 
 /// What was appended.
 pub(super) struct Done {
-    /// The state before.
-    pub before: Arc<SessionState>,
     /// The state after.
     pub after: Arc<SessionState>,
     /// What each operation did.
@@ -150,13 +148,16 @@ impl Cairn {
                     _ => return Err(refusal(&session_id, &before, misfit)),
                 }
             }
+            let body = canonical_text(&event)?;
+            // Whoever folds later has only the text.
+            debug_assert_eq!(Event::parse(event.kind(), event::VERSION, &body).as_ref(), Ok(&event));
             let request = EventRequest {
                 session_id: session_id.clone(),
                 after: before.seq,
                 turn: before.turn + u64::from(matches!(event, Event::TurnBegan(_))),
                 kind: event.kind(),
                 v: event::VERSION,
-                body: canonical_text(&event)?,
+                body,
                 bodies,
                 idempotency_key: key.clone(),
             };
@@ -169,13 +170,11 @@ impl Cairn {
                         after.take(recorded).map_err(|misfit| refusal(&session_id, &before, misfit))?;
                     let after = Arc::new(after);
                     self.inner.states.put(&session_id, after.clone());
-                    return Ok(Done { before, after, results, seq });
+                    return Ok(Done { after, results, seq });
                 }
             }
         }
-        Err(Error::Conflict(format!(
-            "other writers kept overtaking this call on session `{session_id}`; try again"
-        )))
+        Err(overtaken(&session_id))
     }
 
     /// The answer to a call that was made before, if this one asks for the same.
@@ -194,7 +193,7 @@ impl Cairn {
         let ReadEvent { seq, turn, kind, v, created_at, body, .. } = first;
         let text = EventText { seq: *seq, turn: *turn, kind, v: *v, created_at: created_at.as_str(), body };
         let results = after.take(read(text)?).map_err(|misfit| refusal(session_id, &before, misfit))?;
-        Ok(Done { before, after: Arc::new(after), results, seq: first.seq })
+        Ok(Done { after: Arc::new(after), results, seq: first.seq })
     }
 
     fn state_before(&self, event: &ReadEvent) -> Result<Arc<SessionState>> {
@@ -252,6 +251,11 @@ impl Cairn {
         })?;
         failed.map(|()| state)
     }
+}
+
+/// What is said to a call that gave up.
+pub(super) fn overtaken(session_id: &SessionId) -> Error {
+    Error::Conflict(format!("other writers kept overtaking this call on session `{session_id}`; try again"))
 }
 
 /// Whether an event can be applied, before its place and time are known, which only the writer knows.

@@ -132,8 +132,9 @@ impl Cairn {
         }
         let id = BriefId::new(uuid::Uuid::now_v7().to_string())
             .map_err(|error| StoreError::Other(error.to_string()))?;
-        let kept =
-            Kept { brief: json!(brief), request: BriefRequest { turn: Some(brief.turn), ..request.clone() } };
+        // The budget as the brief has it: a larger number than anyone needs cannot be written down.
+        let request = BriefRequest { turn: Some(brief.turn), budget: brief.budget, ..request.clone() };
+        let kept = Kept { brief: json!(brief), request };
         let data = canonical::to_bytes(&json!(kept)).map_err(|error| Error::invalid("brief", error))?;
         let stored = StoreBrief {
             id: id.clone(),

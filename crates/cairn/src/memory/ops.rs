@@ -230,8 +230,8 @@ impl Checker {
     /// Keeps content apart; what it names itself by is the label of a draft without one.
     fn body(&mut self, path: &str, body: Value, name: &str, op: &mut Map<String, Value>) -> Option<Value> {
         if name == "generate" && !op.contains_key("label") {
-            let label = ["name", "title"].iter().find_map(|key| body.get(key)?.as_str());
-            if let Some(label) = label.filter(|label| wrong(Field::Label, label).is_none()) {
+            let named = |key| body.get(key)?.as_str().filter(|label| wrong(Field::Label, label).is_none());
+            if let Some(label) = named("name").or_else(|| named("title")) {
                 op.insert("label".into(), json!(label));
             }
         }
@@ -321,6 +321,17 @@ mod tests {
         assert_eq!(stored.body.as_ref().unwrap().sha256, Sha::of(br#"{"a":2,"b":1}"#));
         let EntityOp::Generate { label, .. } = &checked.ops[1] else { panic!() };
         assert_eq!(label.as_deref(), Some("Stew"));
+    }
+
+    #[test]
+    fn a_draft_is_called_by_its_title_if_its_name_is_no_label() {
+        for name in [json!(""), json!("a\nb"), json!(7), json!("x".repeat(MAX_TEXT_CHARS + 1)), json!(null)] {
+            let body = json!({"name": name, "title": "Stew"});
+            let checked = check(vec![json!({"op": "generate", "type": "recipe", "body": body})], 10_000)
+                .unwrap_or_else(|error| panic!("{error}"));
+            let EntityOp::Generate { label, .. } = &checked.ops[0] else { panic!() };
+            assert_eq!(label.as_deref(), Some("Stew"), "{name}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use cairn::core::session::event::SummaryKind;
 use cairn::{BriefRequest, Cairn, Error, NewSession, NewThought, Scope, StatePart, ThoughtType};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::harness::{TestCairn, issues};
 
@@ -34,6 +34,10 @@ fn turn(db: &Cairn, message: &str) -> u64 {
     turn
 }
 
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
 fn request(node: &str) -> BriefRequest {
     BriefRequest { session_id: "s".into(), node: node.into(), ..BriefRequest::default() }
 }
@@ -54,6 +58,95 @@ fn a_session_is_opened_once_and_its_settings_can_change() {
     let minted = db.session_open(NewSession::default()).unwrap();
     assert_eq!(minted.session_id.as_str().len(), 36);
     db.check();
+}
+
+#[test]
+fn of_several_that_open_a_session_at_once_one_does() {
+    let db = TestCairn::real();
+    let handles: Vec<Cairn> = (0..4).map(|_| db.another()).collect();
+    for round in 0..10 {
+        let session_id = format!("s{round}");
+        let at_once = std::sync::Barrier::new(handles.len());
+        let created: Vec<bool> = std::thread::scope(|scope| {
+            let open = |cairn| {
+                let session = NewSession { session_id: Some(session_id.clone()), ..NewSession::default() };
+                let at_once = &at_once;
+                scope.spawn(move || {
+                    at_once.wait();
+                    Cairn::session_open(cairn, session).unwrap().created
+                })
+            };
+            let threads: Vec<_> = handles.iter().map(open).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(created.iter().filter(|created| **created).count(), 1, "{created:?}");
+        assert_eq!(db.session_events(&session_id, 0, None).unwrap().len(), 1);
+    }
+    db.check();
+}
+
+#[test]
+fn a_question_that_a_turn_left_open_had_to_answer_is_not_waited_for_any_more() {
+    let db = opened();
+    db.turn_begin("s", "first", None).unwrap();
+    db.turn_note("s", object(json!({"pending": {"type": "clarify", "context": "which one?"}}))).unwrap();
+    db.turn_end("s", "red or blue?", None, None).unwrap();
+    assert!(db.turn_begin("s", "second", None).unwrap().pending_before.is_some());
+    // The second turn never ended; the third closes it.
+    assert_eq!(db.turn_begin("s", "third", None).unwrap().pending_before, None);
+    let state = db.session_state("s", None, Some(StatePart::Conversation)).unwrap();
+    assert_eq!(state["pending"], Value::Null);
+}
+
+#[test]
+fn a_stated_number_is_told_as_it_is_recorded() {
+    let db = opened();
+    db.turn_begin("s", "at most two", None).unwrap();
+    for value in [json!(2.0), json!(-0.0), json!([1e2, {"share": 0.50}])] {
+        db.turn_note("s", object(json!({"constraints": [{"key": "most", "value": value}]}))).unwrap();
+        let brief = db.brief_build(&request("think"), true).unwrap();
+        let elsewhere = db.another().brief_build(&request("think"), false).unwrap();
+        assert_eq!(brief.brief.text, elsewhere.brief.text);
+        let verdict = db.brief_verify(brief.brief_id.unwrap().as_str()).unwrap();
+        assert!(verdict.valid, "{verdict:?}");
+    }
+    db.turn_step("s", json!({"step_num": 1.0, "type": "read", "description": "d"})).unwrap();
+    let state = db.session_state("s", None, Some(StatePart::Reasoning)).unwrap();
+    assert_eq!(state["turn_summaries"][0]["steps"][0]["step_num"], 1);
+}
+
+#[test]
+fn what_would_get_lost_without_a_word_is_refused() {
+    let db = opened();
+    db.turn_begin("s", "first", None).unwrap();
+    db.turn_begin("s", "second", None).unwrap();
+    let nothing = ": nothing to note: give at least one of decision, goal, phase, …";
+    assert_eq!(issues(db.turn_note("s", object(json!({"constraints": [], "goal": null})))), [nothing]);
+    let fact = |expires| object(json!({"constraints": [{"key": "k", "value": 1, "expires": expires}]}));
+    assert_eq!(
+        issues(db.turn_note("s", fact(1))),
+        ["constraints[0].expires: must be the last turn that it holds in, and this is turn 2 already; \
+          leave it out if it holds for good"]
+    );
+    db.turn_note("s", fact(2)).unwrap();
+    // A number that cannot be written down is known by its place.
+    let large = json!({"step_num": 1u64 << 60, "type": "read", "description": "d"});
+    assert!(issues(db.turn_step("s", large))[0].starts_with("step.step_num: number 1152921504606846976"));
+    // What clients send that fill in everything.
+    let step = json!({"step_num": 1, "type": "read", "description": "d", "outcome": null, "status": null,
+                      "subdomain": null, "entities_involved": null, "note": null});
+    db.turn_step("s", step).unwrap();
+    let pending = json!({"pending": {"type": "clarify", "context": "which one?", "questions": null}});
+    db.turn_note("s", object(pending)).unwrap();
+    db.check();
+}
+
+#[test]
+fn a_budget_beyond_all_numbers_can_be_stored() {
+    let db = opened();
+    let request = BriefRequest { budget: Some(u64::MAX), ..request("think") };
+    let brief = db.brief_build(&request, true).unwrap();
+    assert!(db.brief_verify(brief.brief_id.unwrap().as_str()).unwrap().valid);
 }
 
 #[test]
