@@ -2,7 +2,7 @@
 
 use cairn_core::session::state::Misfit;
 use cairn_core::session::{Status, Tier};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::session_script::{Script, body};
 
@@ -176,6 +176,53 @@ fn numbers_are_never_used_again_after_drop_and_clear() {
     assert_eq!(script.read("recipe", "b", "B"), "recipe_3");
     assert_eq!(script.generate("recipe", "D"), "gen_recipe_2");
     assert_eq!(script.read("plan", "a", "P"), "plan_1", "each type counts for itself");
+}
+
+#[test]
+fn what_was_dropped_is_met_nowhere_and_the_others_stay_in_order() {
+    let mut script = started();
+    for id in ["a", "b", "c", "d", "e"] {
+        script.read("recipe", id, id);
+        script.generate("plan", "Week");
+    }
+    let listed = |script: &Script| -> Vec<String> {
+        script.state.entities.iter().map(|entity| entity.entity_ref.clone()).collect()
+    };
+    // One after the other, past the point at which the list is tidied up.
+    for number in [2, 4, 1, 3] {
+        for entity_ref in [format!("recipe_{number}"), format!("gen_plan_{number}")] {
+            let before = listed(&script);
+            assert!(script.op(json!({"op": "drop", "ref": entity_ref})).applied);
+            let after: Vec<String> = before.into_iter().filter(|known| *known != entity_ref).collect();
+            assert_eq!(listed(&script), after);
+            assert_eq!(script.state.entities.len(), after.len());
+            assert!(script.state.entities.get(&entity_ref).is_none());
+            assert!(!script.op(json!({"op": "touch", "ref": entity_ref})).applied);
+            let text = json!({"op": "touch_text", "text": format!("{entity_ref} recipe_5")});
+            assert_eq!(script.op(text).linked, ["recipe_5"]);
+        }
+    }
+    assert_eq!(listed(&script), ["recipe_5", "gen_plan_5"]);
+    let saved = script.op(json!({"op": "create", "type": "plan", "id": "p", "label": "week"}));
+    assert_eq!(saved.entity_ref.as_deref(), Some("gen_plan_5"), "the others are no candidates");
+    assert_eq!(script.read("recipe", "a", "A"), "recipe_6", "the id of a dropped one is as good as new");
+    assert_eq!(listed(&script), ["recipe_5", "gen_plan_5", "recipe_6"]);
+}
+
+/// Moving the rest of the list for each of them takes minutes here.
+#[test]
+fn a_long_list_of_drops_does_not_cost_its_square() {
+    let mut script = started();
+    let ops = |op: &dyn Fn(usize) -> Value| json!({"ops": (1..=20_000).map(op).collect::<Vec<_>>()});
+    script.event(
+        "entities_applied",
+        ops(&|number| json!({"op": "read", "type": "row", "id": number.to_string()})),
+    );
+    let drops = ops(&|number| json!({"op": "drop", "ref": format!("row_{number}")}));
+    let start = std::time::Instant::now();
+    assert!(script.event("entities_applied", drops).iter().all(|result| result.applied));
+    assert!(script.state.entities.is_empty());
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 #[test]

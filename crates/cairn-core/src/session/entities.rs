@@ -13,7 +13,9 @@ use super::op::{Ambiguous, Detail, EntityOp, OpResult, Row, Stored, UserAction};
 /// All things of a session, in the order in which they were registered. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Entities {
+    /// Those that were dropped stand in it until they are more than half.
     list: Vec<Arc<Entity>>,
+    dropped: usize,
     by_ref: Arc<HashMap<String, usize>>,
     by_id: Arc<HashMap<String, HashMap<String, usize>>>,
     /// Drafts that were saved in this turn, whose own bodies go when it ends.
@@ -34,17 +36,17 @@ pub struct Moment {
 impl Entities {
     /// All that are listed, in the order of registration.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Entity> + Clone {
-        self.list.iter().map(|entity| &**entity)
+        self.list.iter().map(|entity| &**entity).filter(|entity| !entity.dropped)
     }
 
     /// How many are listed.
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() - self.dropped
     }
 
     /// Whether none is.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.len() == 0
     }
 
     /// One by its ref.
@@ -118,8 +120,7 @@ impl Entities {
             EntityOp::Drop { entity_ref } => match self.by_ref.get(entity_ref) {
                 None => unknown(entity_ref),
                 Some(&index) => {
-                    self.list.remove(index);
-                    self.index_again();
+                    self.unlist(index);
                     OpResult::done(entity_ref)
                 }
             },
@@ -232,8 +233,9 @@ impl Entities {
     fn draft_by_label(&self, kind: &str, label: Option<&str>) -> Result<Option<usize>, Ambiguous> {
         let Some(label) = label else { return Ok(None) };
         let folded = fold(label);
-        let matches =
-            |entity: &Entity| entity.is_unsaved() && entity.kind == kind && fold(&entity.label) == folded;
+        let matches = |entity: &Entity| {
+            !entity.dropped && entity.is_unsaved() && entity.kind == kind && fold(&entity.label) == folded
+        };
         let found: Vec<usize> = (0..self.list.len()).filter(|index| matches(&self.list[*index])).collect();
         match found[..] {
             [] => Ok(None),
@@ -302,6 +304,7 @@ impl Entities {
             retention_reason: None,
             demoted: None,
             events: vec![now.seq],
+            dropped: false,
         }));
         index
     }
@@ -377,7 +380,27 @@ impl Entities {
         named
     }
 
+    /// Takes one off the list. The places of the others stay as they are, until more than half of them are empty: to
+    /// move all of them each time would make a long list of drops cost the square of its length.
+    fn unlist(&mut self, index: usize) {
+        let entity = Arc::make_mut(&mut self.list[index]);
+        entity.dropped = true;
+        Arc::make_mut(&mut self.by_ref).remove(&entity.entity_ref);
+        if let Some(id) = &entity.saved_id
+            && let Some(ids) = Arc::make_mut(&mut self.by_id).get_mut(&entity.kind)
+        {
+            ids.remove(id);
+        }
+        self.dropped += 1;
+        if self.dropped > self.list.len() / 2 {
+            self.list.retain(|entity| !entity.dropped);
+            self.index_again();
+        }
+    }
+
+    /// With nothing in the list that was dropped.
     fn index_again(&mut self) {
+        self.dropped = 0;
         let refs = self.list.iter().enumerate();
         self.by_ref =
             Arc::new(refs.clone().map(|(index, entity)| (entity.entity_ref.clone(), index)).collect());

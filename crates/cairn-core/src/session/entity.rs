@@ -106,6 +106,8 @@ pub struct Entity {
     pub demoted: Option<u64>,
     /// The events that made it what it is, oldest first: positions in the log.
     pub events: Vec<u64>,
+    /// Whether it was dropped. Then it is listed no more, and goes with the next others.
+    pub(super) dropped: bool,
 }
 
 impl Entity {
