@@ -376,3 +376,44 @@ fn a_value_that_cannot_be_read_is_found() {
         assert!(!copy.verify().valid(), "{column} of {table} is no text, and nothing was found");
     }
 }
+
+/// Where SQLite compares, the text `7` in a column of numbers is the number 7; where it is read, it is none. STRICT tables
+/// refuse it, until someone has taken the word out of the schema and put it back.
+#[test]
+fn a_number_that_is_stored_as_text_is_found() {
+    let db = filled();
+    let model = Copy::of(&db).sql;
+    let mut tried = 0;
+    for table in tables(&model) {
+        let query = format!("SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = '{table}'");
+        let strict: String = model.query_row(&query, [], |row| row.get(0)).unwrap();
+        if !strict.contains("STRICT") {
+            continue;
+        }
+        let key = "INTEGER PRIMARY KEY";
+        let loose = strict.replace(") STRICT, ", ") ").replace(") STRICT", ")");
+        let loose = loose.replace(key, "#").replace("INTEGER", "").replace('#', key);
+        for column in columns(&model, &table) {
+            let copy = Copy::of(&db);
+            let schema = |sql: &str| {
+                let change = "UPDATE sqlite_schema SET sql = ?1 WHERE type = 'table' AND name = ?2";
+                copy.sql.execute_batch("PRAGMA writable_schema = ON").unwrap();
+                assert_eq!(copy.sql.execute(change, [sql, &table]).unwrap(), 1);
+                copy.sql.execute_batch("PRAGMA writable_schema = RESET").unwrap();
+            };
+            schema(&loose);
+            let change = format!(
+                "UPDATE {table} SET {column} = CAST({column} AS TEXT) WHERE typeof({column}) = 'integer'"
+            );
+            let changed = copy.sql.execute(&change, []).unwrap();
+            let query = format!("SELECT count(*) FROM {table} WHERE typeof({column}) = 'text'");
+            let texts: usize = copy.sql.query_row(&query, [], |row| row.get(0)).unwrap();
+            schema(&strict);
+            if changed > 0 && texts >= changed {
+                assert!(!copy.verify().valid(), "{column} of {table} holds texts, and nothing was found");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 15, "{tried}");
+}

@@ -298,7 +298,8 @@ impl Audit for SqliteAudit {
     }
 
     fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
-        let sql = "SELECT s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key
+        let sql = "SELECT s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key,
+                     e.session_no
                    FROM event e LEFT JOIN session s ON s.no = e.session_no WHERE e.seq = ?1";
         let mut found = false;
         self.each(sql, [seq], |row| {
@@ -306,8 +307,14 @@ impl Audit for SqliteAudit {
             let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
             let number = |column| row.get(column).unwrap_or(-1);
             let key = text(7);
-            // As above: what cannot be read must not pass for nothing.
-            let malformed = key.is_none() && !matches!(row.get_ref(7), Ok(ValueRef::Null));
+            // As above: what cannot be read must not pass for nothing. And what a join takes for a number must be one.
+            let malformed = match (row.get_ref(7), row.get_ref(8)) {
+                (_, Ok(value)) if !matches!(value, ValueRef::Integer(_)) => Some("session_no"),
+                (Ok(value), _) if key.is_none() && !matches!(value, ValueRef::Null) => {
+                    Some("idempotency_key")
+                }
+                _ => None,
+            };
             visit(StoredEvent {
                 session_id: text(0),
                 position: number(1),
@@ -317,7 +324,7 @@ impl Audit for SqliteAudit {
                 created_at: text(5).unwrap_or_default(),
                 body: text(6),
                 idempotency_key: key,
-                malformed: malformed.then_some("idempotency_key"),
+                malformed,
             });
             Ok(())
         })?;
@@ -335,7 +342,7 @@ impl Audit for SqliteAudit {
     }
 
     fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool> {
-        let sql = "SELECT b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data
+        let sql = "SELECT b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data, b.session_no
                    FROM brief b LEFT JOIN session s ON s.no = b.session_no WHERE b.seq = ?1";
         let mut found = false;
         self.each(sql, [seq], |row| {
@@ -343,7 +350,8 @@ impl Audit for SqliteAudit {
             let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
             visit(StoredBrief {
                 id: text(0).unwrap_or_default(),
-                session_id: text(1),
+                // Of a session that only looks like a number to a join, nobody finds it by its index.
+                session_id: text(1).filter(|_| matches!(row.get_ref(7), Ok(ValueRef::Integer(_)))),
                 node: text(2).unwrap_or_default(),
                 turn: row.get(3).unwrap_or(-1),
                 created_at: text(4).unwrap_or_default(),

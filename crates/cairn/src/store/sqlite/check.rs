@@ -6,8 +6,40 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::{fts5, schema};
 use crate::verify::{Finding, Reason};
 
+/// The numbers that heads are made of.
+const NUMBERS: [(&str, &str); 5] = [
+    ("task", "length"),
+    ("session", "length"),
+    ("roadmap", "length"),
+    ("memory", "length"),
+    ("memory", "newest"),
+];
+
+/// Finds numbers that are stored as something else. To SQLite `'7'` is as much as 7 where it compares; whoever reads
+/// the head of a chain cannot use it.
+fn numbers(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<bool> {
+    let mut sound = true;
+    for (table, column) in NUMBERS {
+        let sql = format!(
+            "SELECT count(*), min(typeof({column})) FROM {table} WHERE typeof({column}) <> 'integer'"
+        );
+        let (rows, found): (i64, Option<String>) =
+            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if rows > 0 {
+            sound = false;
+            let message = format!("`{column}` is no number in {rows} of the rows of table {table}");
+            let found = found.unwrap_or_default();
+            visit(Finding::new(Reason::IndexMismatch, table, message).field(column, "integer", found));
+        }
+    }
+    Ok(sound)
+}
+
 /// Compares the stored head of every task, session and roadmap with what belongs to it.
 pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    if !numbers(connection, visit)? {
+        return Ok(());
+    }
     let mut tasks = connection.prepare(
         "SELECT * FROM (
            SELECT name, length, (SELECT count(*) FROM thought WHERE task_no = no) AS counted, head,
