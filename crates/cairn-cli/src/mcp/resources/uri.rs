@@ -28,10 +28,13 @@ impl Place {
         let mut parts = parts?.into_iter();
         let mut next = || parts.next().filter(|part| !part.is_empty());
         let (kind, id) = (next()?, next()?);
-        let place = match (kind.as_str(), next().as_deref()) {
+        // An empty part is a part: a slash at the end leads nowhere.
+        let place = match (kind.as_str(), parts.next().as_deref()) {
             ("thought", None) => Place::Thought(id),
             ("session", Some("tree")) => Place::Tree(id),
-            ("session", Some("brief")) => Place::SessionBrief(id, next()?),
+            ("session", Some("brief")) => {
+                Place::SessionBrief(id, parts.next().filter(|part| !part.is_empty())?)
+            }
             ("brief", None) => Place::Brief(id),
             ("roadmap", None) => Place::Roadmap(id),
             ("context", None) => Place::Context(id),
@@ -121,6 +124,9 @@ mod tests {
             "cairn://thought",
             "cairn://thought/",
             "cairn://thought/a/b",
+            "cairn://thought/a/",
+            "cairn://brief/a/",
+            "cairn://session/s/tree/",
             "cairn://session/s",
             "cairn://session/s/brief",
             "cairn://session/s/brief/",
