@@ -164,7 +164,7 @@ impl From<Error> for CliError {
                 failure.hint("`cairn session list` shows what there is")
             }
             Error::NotFound { what: "brief", .. } => {
-                failure.hint("a brief that was built with `--store` has an id; give the whole of it")
+                failure.hint("`cairn brief list` shows what is stored; give the whole id")
             }
             // A file that was named on the command line: there is no list of those.
             Error::NotFound { what: "file", .. } => failure,

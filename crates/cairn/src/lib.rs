@@ -53,9 +53,9 @@ pub use context::{
 pub use error::{Error, OpenError, Result};
 pub use handle::{Cairn, Status};
 pub use memory::{
-    BriefComparison, BriefRequest, BriefVerdict, BuiltBrief, EntitiesChanged, EntityView, EventAdded,
-    EventView, NewSession, SectionComparison, SessionInfo, SessionOpened, StatePart, StoredBriefView,
-    Summarised, TurnBegun, TurnDone, TurnRange,
+    BriefComparison, BriefInfo, BriefRequest, BriefVerdict, BuiltBrief, EntitiesChanged, EntityView,
+    EventAdded, EventView, NewSession, SectionComparison, SessionInfo, SessionOpened, StatePart,
+    StoredBriefView, Summarised, TurnBegun, TurnDone, TurnRange,
 };
 pub use options::{Durability, Options};
 pub use proof::{

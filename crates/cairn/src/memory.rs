@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use append::States;
 pub use brief::{
-    BriefComparison, BriefRequest, BriefVerdict, BuiltBrief, SectionComparison, StoredBriefView,
+    BriefComparison, BriefInfo, BriefRequest, BriefVerdict, BuiltBrief, SectionComparison, StoredBriefView,
 };
 pub use view::{EntityView, EventView, StatePart};
 

@@ -71,7 +71,9 @@ impl Basis {
         path.retain(|step| step.id != thought.id);
         let brief = thought.brief_id.as_ref().map(|id| cairn.brief(id.as_str())).transpose()?.flatten();
         let current_turn = match &brief {
-            Some(brief) => cairn.session_state(brief.session_id.as_str(), None, None)?["turn"].as_u64(),
+            Some(brief) => {
+                cairn.session_state_newest(brief.session_id.as_str(), None, None, 1)?["turn"].as_u64()
+            }
             None => None,
         };
         let plan = thought.context_id.map(|id| cairn.context_head(id)).transpose()?.flatten();

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::append::session_id_of;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{ReadBrief, StoreError};
+use crate::store::{BriefHead, ReadBrief, StoreError};
 use crate::verify::verify_brief_entry;
 use crate::writer::StoreBrief;
 
@@ -68,6 +68,25 @@ pub struct StoredBriefView {
     pub hash: Sha,
     /// The brief as it was built.
     pub brief: Value,
+}
+
+/// A stored brief in a listing.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BriefInfo {
+    /// Its id.
+    pub brief_id: BriefId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The node it is for.
+    pub node: String,
+    /// The turn.
+    pub turn: u64,
+    /// Its position in the log.
+    pub seq: u64,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// Its hash.
+    pub hash: Sha,
 }
 
 /// Whether a stored brief is what was built.
@@ -159,6 +178,31 @@ impl Cairn {
             hash: read.hash,
             brief: kept.brief,
         }))
+    }
+
+    /// Lists stored briefs, of one session or of all, newest first: 1 to 1,000, 50 if no limit is given.
+    pub fn briefs(&self, session_id: Option<&str>, limit: Option<u64>) -> Result<Vec<BriefInfo>> {
+        let limit = limit.unwrap_or(50);
+        if !(1..=1000).contains(&limit) {
+            return Err(Error::invalid("limit", format!("must be between 1 and 1000, found {limit}")));
+        }
+        let session_id = session_id.map(session_id_of).transpose()?;
+        if let Some(session_id) = &session_id
+            && self.inner.store.memory(session_id.as_str())?.is_none()
+        {
+            return Err(Error::NotFound { what: "session", id: session_id.to_string() });
+        }
+        let briefs = self.inner.store.briefs(session_id.as_ref().map(SessionId::as_str), limit)?;
+        let info = |head: BriefHead| BriefInfo {
+            brief_id: head.id,
+            session_id: head.session_id,
+            node: head.node,
+            turn: head.turn,
+            seq: head.seq,
+            created_at: head.created_at,
+            hash: head.hash,
+        };
+        Ok(briefs.into_iter().map(info).collect())
     }
 
     /// Builds a stored brief again from the events, and compares; its place in the log is checked as well.

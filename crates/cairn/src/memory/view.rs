@@ -1,5 +1,7 @@
 //! A session's state as clients see it.
 
+use std::sync::Arc;
+
 use cairn_core::id::SessionId;
 use cairn_core::session::op::Detail;
 use cairn_core::session::state::Turn;
@@ -57,19 +59,32 @@ pub struct EntityView {
 }
 
 impl Cairn {
-    /// Returns the state of a session in a turn: all of it, or one part.
+    /// Returns the state of a session in a turn, with all turns up to it: all of it, or one part.
     pub fn session_state(
         &self,
         session_id: &str,
         turn: Option<u64>,
         part: Option<StatePart>,
     ) -> Result<Value> {
+        self.session_state_newest(session_id, turn, part, u64::MAX)
+    }
+
+    /// The same with the newest so many turns; `earlier_turns` says how many are left out.
+    pub fn session_state_newest(
+        &self,
+        session_id: &str,
+        turn: Option<u64>,
+        part: Option<StatePart>,
+        turns: u64,
+    ) -> Result<Value> {
         let session_id = session_id_of(session_id)?;
         let (state, _) = self.point(&session_id, turn)?;
+        let earlier = state.turns.len().saturating_sub(usize::try_from(turns).unwrap_or(usize::MAX));
+        let turns = state.turns.split_at(earlier);
         Ok(match part {
             Some(StatePart::Entities) => entities(&state),
-            Some(StatePart::Conversation) => conversation(&state),
-            Some(StatePart::Reasoning) => reasoning(&state),
+            Some(StatePart::Conversation) => conversation(&state, turns),
+            Some(StatePart::Reasoning) => reasoning(&state, turns),
             None => json!({
                 "session_id": session_id,
                 "turn": state.turn,
@@ -78,8 +93,8 @@ impl Cairn {
                 "types": state.types,
                 "settings": state.settings,
                 "entities": entities(&state),
-                "conversation": conversation(&state),
-                "reasoning": reasoning(&state),
+                "conversation": conversation(&state, turns),
+                "reasoning": reasoning(&state, turns),
             }),
         })
     }
@@ -188,7 +203,10 @@ fn entity_as_json(entity: &Entity, state: &SessionState) -> Value {
     })
 }
 
-fn conversation(state: &SessionState) -> Value {
+/// Turns that are left out, and those that are shown.
+type Turns<'a> = (&'a [Arc<Turn>], &'a [Arc<Turn>]);
+
+fn conversation(state: &SessionState, (earlier, shown): Turns<'_>) -> Value {
     let turn = |turn: &Turn| {
         json!({
             "turn": turn.turn,
@@ -205,7 +223,8 @@ fn conversation(state: &SessionState) -> Value {
     };
     json!({
         "turn": state.turn,
-        "recent_turns": state.turns.iter().map(|one| turn(one)).collect::<Vec<_>>(),
+        "earlier_turns": earlier.len(),
+        "recent_turns": shown.iter().map(|one| turn(one)).collect::<Vec<_>>(),
         "history_summary": state.history.iter().map(|summary| json!(summary.value)).collect::<Vec<_>>(),
         "engagement_summary": state.engagement.as_ref().map(|engagement| &engagement.value),
         "pending": state.pending.as_ref().map(|open| &open.pending),
@@ -213,7 +232,7 @@ fn conversation(state: &SessionState) -> Value {
     })
 }
 
-fn reasoning(state: &SessionState) -> Value {
+fn reasoning(state: &SessionState, (earlier, shown): Turns<'_>) -> Value {
     let turn = |turn: &Turn| {
         let reasons: Map<String, Value> =
             turn.retained.iter().map(|kept| (kept.value.0.clone(), json!(kept.value.1))).collect();
@@ -234,7 +253,8 @@ fn reasoning(state: &SessionState) -> Value {
     };
     json!({
         "turn": state.turn,
-        "turn_summaries": state.turns.iter().map(|one| turn(one)).collect::<Vec<_>>(),
+        "earlier_turns": earlier.len(),
+        "turn_summaries": shown.iter().map(|one| turn(one)).collect::<Vec<_>>(),
         "reasoning_summary": state.reasoning.iter().map(|summary| json!(summary.value)).collect::<Vec<_>>(),
     })
 }

@@ -30,8 +30,8 @@ use crate::search::{SearchHit, Terms};
 use crate::verify::{Finding, Progress};
 
 pub use rows::{
-    BriefRow, ContextRow, EventRow, EventText, MemoryHead, ParentLink, ReadBrief, ReadEvent, RoadmapHead,
-    SessionCounts, SessionHead, TaskHead, ThoughtRow,
+    BriefHead, BriefRow, ContextRow, EventRow, EventText, MemoryHead, ParentLink, ReadBrief, ReadEvent,
+    RoadmapHead, SessionCounts, SessionHead, TaskHead, ThoughtRow,
 };
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredThought, Totals,
@@ -144,6 +144,8 @@ pub trait Store: Send + Sync {
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>>;
     /// A stored brief.
     fn brief(&self, id: &str) -> Result<Option<ReadBrief>>;
+    /// Stored briefs, of one session or of all, newest first.
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
     /// Where it is, if it is a file.

@@ -219,6 +219,25 @@ pub struct ReadBrief {
     pub data: String,
 }
 
+/// A stored brief in a listing, without what it says.
+#[derive(Debug, Clone)]
+pub struct BriefHead {
+    /// Position in the log.
+    pub seq: u64,
+    /// Its id.
+    pub id: BriefId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The node it is for.
+    pub node: String,
+    /// The turn.
+    pub turn: u64,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// Its own hash.
+    pub hash: Sha,
+}
+
 /// A session in a listing.
 #[derive(Debug, Clone)]
 pub struct SessionCounts {

@@ -2,6 +2,7 @@
 
 mod build;
 mod diff;
+mod list;
 mod show;
 mod verify;
 
@@ -14,7 +15,7 @@ use crate::args::App;
 use crate::error::CliError;
 use crate::term::visible;
 
-/// Build, read, compare and verify briefs
+/// Build, list, read, compare and verify briefs
 ///
 /// A brief is what one node of a pipeline is told of a session in a turn. It is built from the events alone, so that
 /// the same events always give the same text. A stored one has an id, which a decision can name.
@@ -28,6 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Build(Box<build::Args>),
+    List(list::Args),
     Show(show::Args),
     Diff(diff::Args),
     Verify(verify::Args),
@@ -36,6 +38,7 @@ enum Command {
 pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     match args.command {
         Command::Build(args) => build::run(*args, app),
+        Command::List(args) => list::run(&args, app),
         Command::Show(args) => show::run(&args, app),
         Command::Diff(args) => diff::run(&args, app),
         Command::Verify(args) => verify::run(&args, app),

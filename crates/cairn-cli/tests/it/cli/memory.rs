@@ -355,6 +355,31 @@ fn a_stored_brief_can_be_shown_verified_and_named() {
 }
 
 #[test]
+fn stored_briefs_are_listed_newest_first() {
+    let dinner = dinner();
+    let [first, second] = &dinner.briefs;
+    let expected = format!(
+        "brief                                 node   turn  stored (UTC)      session\n\
+         {second}  think  2     2026-04-17 12:02  dinner\n\
+         {first}  think  2     2026-04-17 12:02  dinner\n"
+    );
+    assert_eq!(dinner.fine(&["brief", "list"]), expected);
+    assert_eq!(dinner.fine(&["brief", "list", "--session", "dinner"]), expected);
+    let run = dinner.place.on_story(&["brief", "list", "-n", "1"]);
+    assert_eq!((run.out.lines().count(), run.err.as_str()), (2, "The newest 1; `--limit N` shows more\n"));
+    let data = dinner.json(&["brief", "list"]);
+    assert_eq!((&data["count"], &data["briefs"][0]["brief_id"]), (&json!(2), &json!(second)));
+    assert_eq!(data["briefs"][0]["hash"], dinner.json(&["brief", "show", second])["hash"]);
+    assert!(dinner.refusal(&["brief", "list", "-s", "nope"], "NOT_FOUND").contains("no session `nope`"));
+    assert!(dinner.refusal(&["brief", "list", "-s", "other"], "NOT_FOUND").contains("no working memory"));
+    let none = Place::new();
+    open(&none.path("cairn.db")).0.close();
+    let run = none.on_story(&["brief", "list"]);
+    assert_eq!((run.code, run.out.as_str()), (0, ""));
+    assert!(run.err.starts_with("No stored briefs yet"), "{}", run.err);
+}
+
+#[test]
 fn a_brief_whose_events_were_changed_is_found_out() {
     let dinner = dinner();
     let file = rusqlite::Connection::open(dinner.place.path("cairn.db")).unwrap();

@@ -6,7 +6,9 @@ use cairn_core::id::{BriefId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
-use crate::store::{BriefRow, EventRow, EventText, MemoryHead, ReadBrief, ReadEvent, SessionCounts};
+use crate::store::{
+    BriefHead, BriefRow, EventRow, EventText, MemoryHead, ReadBrief, ReadEvent, SessionCounts,
+};
 
 /// How far a session's memory has come; none if it has none.
 pub fn head(connection: &Connection, session_id: &str) -> rusqlite::Result<Option<MemoryHead>> {
@@ -157,6 +159,35 @@ pub fn brief(connection: &Connection, id: &str) -> rusqlite::Result<Option<ReadB
             })
         })
         .optional()
+}
+
+/// Stored briefs, of one session or of all, newest first.
+pub fn briefs(
+    connection: &Connection,
+    session_id: Option<&str>,
+    limit: u64,
+) -> rusqlite::Result<Vec<BriefHead>> {
+    let of_session = match session_id {
+        Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = ?2)",
+        None => "WHERE ?2 IS NULL",
+    };
+    connection
+        .prepare_cached(&format!(
+            "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash
+             FROM brief b JOIN session s ON s.no = b.session_no {of_session} ORDER BY b.seq DESC LIMIT ?1"
+        ))?
+        .query_map(params![limit, session_id], |row| {
+            Ok(BriefHead {
+                seq: row.get(0)?,
+                id: typed(row.get(1)?, BriefId::new)?,
+                session_id: typed(row.get(2)?, SessionId::new)?,
+                node: row.get(3)?,
+                turn: row.get(4)?,
+                created_at: typed(row.get(5)?, TryFrom::try_from)?,
+                hash: Sha(row.get(6)?),
+            })
+        })?
+        .collect()
 }
 
 /// The number of a brief's session.

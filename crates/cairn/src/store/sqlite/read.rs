@@ -19,7 +19,7 @@ use crate::options::Durability;
 use crate::read::ActionThought;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
-    Audit, Counts, EventText, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope,
+    Audit, BriefHead, Counts, EventText, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope,
     SessionCounts, Store, StoreError, StoreWriter,
 };
 use crate::verify::Progress;
@@ -325,6 +325,10 @@ impl Store for SqliteStore {
 
     fn brief(&self, id: &str) -> Result<Option<ReadBrief>> {
         self.read(|connection| memory::brief(connection, id))
+    }
+
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>> {
+        self.read(|connection| memory::briefs(connection, session_id, limit))
     }
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {

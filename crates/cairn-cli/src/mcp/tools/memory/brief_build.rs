@@ -20,7 +20,7 @@ pub static BUILD: Tool = Tool {
         Arg::new("depth", Kind::Word(&["2", "5", "full"]), "turns of conversation"),
         Arg::new("layout", Kind::Word(&["seed", "cache"]), "cache: stable prefix"),
         Arg::new("counter", Kind::TextOrNumber, "est-1, or tokens a character: 0.3"),
-        Arg::new("task", Kind::Text, "what to do; default: the usual"),
+        Arg::new("task", Kind::Text, "default: the usual"),
         Arg::new("store", Kind::Flag, ""),
     ],
     data: &["brief_id", "hash", "text", "sections", "report", "turn", "seq", "format"],

@@ -10,7 +10,7 @@ use crate::mcp::tools::{Call, Tool, sound};
 pub static VERIFY: Tool = Tool {
     name: "brief_verify",
     title: "Verify a brief",
-    description: "Build a stored brief again from the events and compare, when it must be certain that this was known.",
+    description: "Build a stored brief again from the events and compare, to be certain that this was known.",
     args: &[BRIEF],
     data: &["valid", "brief_id", "stored_hash", "rebuilt_hash", "message"],
     call: Call::Read(verify),

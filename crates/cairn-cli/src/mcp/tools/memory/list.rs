@@ -10,7 +10,7 @@ use crate::mcp::tools::{Call, Tool, sound};
 pub static LIST: Tool = Tool {
     name: "session_list",
     title: "List sessions",
-    description: "List sessions, newest first, with turns and sizes. Use it to find the session_id of earlier work.",
+    description: "List sessions, newest first, with turns and sizes, to find earlier work.",
     args: &[Arg::new("limit", Kind::Integer(1, 1000), "default 50")],
     data: &["count", "sessions"],
     call: Call::Read(list),

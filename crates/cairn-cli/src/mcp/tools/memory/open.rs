@@ -14,7 +14,7 @@ pub static OPEN: Tool = Tool {
                   up earlier work.",
     args: &[
         Arg::new("session_id", Kind::Label, "default: new"),
-        Arg::new("types", Kind::Texts, "entity types to accept; default: any"),
+        Arg::new("types", Kind::Texts, "entity types; default: any"),
         Arg::new("settings", Kind::Object, "{window: turns an entity stays active, 2}"),
     ],
     data: &["session_id", "turn", "seq", "created"],

@@ -7,6 +7,9 @@ use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 use crate::mcp::tools::{Call, Tool, sound};
 
+/// A long session has more turns than anyone wants to read at once: the others are asked for by `turn`.
+const TURNS: u64 = 20;
+
 pub static STATE: Tool = Tool {
     name: "session_state",
     title: "Show a session's state",
@@ -14,7 +17,8 @@ pub static STATE: Tool = Tool {
     args: &[
         SESSION,
         TURN,
-        Arg::new("part", Kind::Word(&["entities", "conversation", "reasoning"]), "only this; default: all"),
+        Arg::new("part", Kind::Word(&["entities", "conversation", "reasoning"]), "only this"),
+        Arg::new("turns", Kind::Integer(1, u64::MAX), "newest; default 20"),
     ],
     data: &[
         "session_id",
@@ -38,5 +42,6 @@ fn state(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
         Some("reasoning") => Some(StatePart::Reasoning),
         _ => None,
     };
-    Data::of(&cairn.session_state(&session(&mut given), given.integer("turn"), part)?)
+    let (turn, turns) = (given.integer("turn"), given.integer("turns").unwrap_or(TURNS));
+    Data::of(&cairn.session_state_newest(&session(&mut given), turn, part, turns)?)
 }

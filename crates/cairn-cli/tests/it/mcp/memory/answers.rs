@@ -250,3 +250,35 @@ fn calls_on_one_session_at_once_are_all_kept() {
     assert_eq!(state["entities"].as_array().unwrap().len(), CALLS + 2);
     assert_eq!(server.data("thought_verify", json!({}))["valid"], true);
 }
+
+#[test]
+fn a_state_shows_the_newest_turns_and_says_how_many_came_before() {
+    let mut server = with_session();
+    for number in 2..=25 {
+        server.data("turn_begin", json!({ "session_id": "s", "message": format!("message {number}") }));
+    }
+    let turns = |data: &Value, list: &str, key: &str| -> Vec<u64> {
+        data[list].as_array().unwrap().iter().map(|turn| turn[key].as_u64().unwrap()).collect()
+    };
+    for (asked, expected, earlier) in [
+        (json!({}), (6..=25).collect::<Vec<u64>>(), 5),
+        (json!({ "turns": 3 }), vec![23, 24, 25], 22),
+        (json!({ "turns": 1000 }), (1..=25).collect(), 0),
+        // Those that were left out are seen from an earlier turn.
+        (json!({ "turn": 5 }), (1..=5).collect(), 0),
+    ] {
+        let mut arguments = asked.clone();
+        arguments["session_id"] = json!("s");
+        let data = server.data("session_state", arguments.clone());
+        let (conversation, reasoning) = (&data["conversation"], &data["reasoning"]);
+        assert_eq!(turns(conversation, "recent_turns", "turn"), expected, "{asked}");
+        assert_eq!(turns(reasoning, "turn_summaries", "turn_num"), expected, "{asked}");
+        for part in ["conversation", "reasoning"] {
+            arguments["part"] = json!(part);
+            assert_eq!(data[part]["earlier_turns"], earlier, "{asked}");
+            assert_eq!(server.data("session_state", arguments.clone()), data[part]);
+        }
+    }
+    let issues = server.issues("session_state", json!({ "session_id": "s", "turns": 0 }));
+    assert_eq!(issues, ["turns: must be at least 1, found 0"]);
+}
