@@ -377,7 +377,7 @@ fn parse<T: serde::de::DeserializeOwned>(path: &str, value: Value, least: &Value
     for (key, part) in members {
         // As it will be read back, where 1.0 is 1: a brief must not depend on who remembers what was sent.
         let bytes = canonical::to_bytes(part).map_err(|error| Error::invalid(join(path, key), error))?;
-        if bytes.windows(6).any(|six| six == b"\\u0000") {
+        if ops::has_nul(part) {
             return Err(Error::invalid(join(path, key), "must not contain a NUL character"));
         }
         let part: Value =

@@ -244,7 +244,7 @@ impl Checker {
                 self.largest = Some(("body", bytes.len()));
                 None
             }
-            Ok(bytes) if bytes.windows(6).any(|six| six == b"\\u0000") => {
+            Ok(_) if has_nul(&body) => {
                 self.refuse(path.to_string(), "must not contain a NUL character");
                 None
             }
@@ -281,6 +281,17 @@ fn wrong(field: Field, text: &str) -> Option<String> {
         Field::Reason if !text.contains('\0') => None,
         _ if text.chars().any(char::is_control) => Some("must not contain control characters".into()),
         _ => None,
+    }
+}
+
+/// Whether a NUL character stands in any text. The escape for one, as text, is none. Not to be asked of values that may
+/// be nested without end.
+pub fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(has_nul),
+        Value::Object(members) => members.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
+        _ => false,
     }
 }
 
@@ -331,6 +342,15 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{error}"));
             let EntityOp::Generate { label, .. } = &checked.ops[0] else { panic!() };
             assert_eq!(label.as_deref(), Some("Stew"), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_escape_for_a_nul_is_no_nul() {
+        let draft = |body: Value| json!({"op": "generate", "type": "a", "body": body});
+        assert!(issues(draft(json!({"code": "if c == '\\u0000'"}))).is_empty());
+        for body in [json!("\0"), json!({"a": ["x\0"]}), json!({"\0": 1})] {
+            assert_eq!(issues(draft(body)), ["ops[1].body: must not contain a NUL character"]);
         }
     }
 

@@ -132,6 +132,10 @@ fn what_would_get_lost_without_a_word_is_refused() {
     // A number that cannot be written down is known by its place.
     let large = json!({"step_num": 1u64 << 60, "type": "read", "description": "d"});
     assert!(issues(db.turn_step("s", large))[0].starts_with("step.step_num: number 1152921504606846976"));
+    // The escape for a character that cannot be kept is a text like any other.
+    db.turn_note("s", object(json!({"goal": "strip \\u0000"}))).unwrap();
+    let nul = json!({"step_num": 1, "type": "read", "description": "a\0b"});
+    assert_eq!(issues(db.turn_step("s", nul)), ["step.description: must not contain a NUL character"]);
     // What clients send that fill in everything.
     let step = json!({"step_num": 1, "type": "read", "description": "d", "outcome": null, "status": null,
                       "subdomain": null, "entities_involved": null, "note": null});
