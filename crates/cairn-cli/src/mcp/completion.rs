@@ -1,7 +1,7 @@
 //! Values for an argument of a prompt or a variable of an address, while they are being typed.
 
-use cairn::Cairn;
 use cairn::core::preview::preview;
+use cairn::{Cairn, Error, StatePart};
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompletionInfo, Reference};
 
@@ -98,10 +98,13 @@ pub fn values(cairn: &Cairn, subject: Subject, typed: &str) -> Result<Completion
         }
         Subject::Turn(None) | Subject::Anything => Vec::new(),
         Subject::Turn(Some(session)) => {
-            let sessions = cairn.session_list(Some(SESSIONS))?;
-            let turn =
-                sessions.iter().find(|known| known.session_id.as_str() == session).map(|known| known.turn);
-            (1..=turn.unwrap_or(0)).rev().map(|turn| turn.to_string()).collect()
+            // Asked of the session itself: it may be older than those that are looked through.
+            let turn = match cairn.session_state_newest(&session, None, Some(StatePart::Conversation), 1) {
+                Ok(state) => state["turn"].as_u64().unwrap_or(0),
+                Err(Error::NotFound { .. } | Error::Invalid(_)) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            (1..=turn).rev().map(|turn| turn.to_string()).collect()
         }
         Subject::Roadmap => {
             cairn.roadmaps().list()?.into_iter().map(|roadmap| roadmap.id.to_string()).collect()

@@ -70,6 +70,20 @@ fn turns_are_completed_when_the_session_is_known() {
 }
 
 #[test]
+fn turns_of_a_session_are_completed_however_many_are_newer() {
+    let mut server = with_session();
+    for number in 0..1000 {
+        server.data("session_open", json!({ "session_id": format!("newer {number}") }));
+    }
+    for (session, expected) in [("s", json!(["1"])), ("nope", json!([])), ("no\nname", json!([]))] {
+        let params = json!({ "ref": prompt("think"), "argument": { "name": "turn", "value": "" },
+                             "context": { "arguments": { "session_id": session } } });
+        let answer = server.request("completion/complete", params);
+        assert_eq!(answer["result"]["completion"]["values"], expected, "{session:?}");
+    }
+}
+
+#[test]
 fn roadmaps_are_completed_and_no_more_than_a_hundred_values_are_sent() {
     let mut server = Server::start();
     let nodes = json!([{ "id": "n", "label": "n" }]);
