@@ -9,6 +9,8 @@ mod brief_views;
 mod brief_words;
 /// Canonical JSON: equal bytes to `serde_json_canonicalizer` and `serde_jcs`, or a documented refusal.
 mod canonical_oracles;
+/// Proofs, notes, checkpoints and cosignatures: implementations in Rust, Python and Go agree with us.
+mod foreign_oracles;
 /// The Merkle tree: equal roots and proofs to `tlog_tiles` and `ct-merkle`, each accepting the other's.
 mod merkle_oracles;
 /// Diffs of roadmaps: applied to the first, they give the second.
@@ -27,3 +29,5 @@ mod session_fold;
 mod session_rules;
 /// Sessions for tests.
 mod session_script;
+/// Claims that every implementation can be asked about.
+mod vectors;
