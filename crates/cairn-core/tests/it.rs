@@ -31,3 +31,5 @@ mod session_rules;
 mod session_script;
 /// Claims that every implementation can be asked about.
 mod vectors;
+/// A witness of others cosigns our checkpoints, and refuses what it must.
+mod witness_oracle;
