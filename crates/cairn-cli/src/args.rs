@@ -117,7 +117,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),
-    ("Prove and keep", &["verify", "backup", "doctor"]),
+    ("Prove and keep", &["verify", "checkpoint", "prove", "log", "key", "backup", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];
 

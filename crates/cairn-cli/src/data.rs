@@ -88,6 +88,34 @@ fn common_words(newest: u64) -> String {
     )
 }
 
+/// What verification of the whole log found.
+#[derive(Serialize)]
+pub(crate) struct LogVerdict<'a> {
+    valid: bool,
+    message: String,
+    log_size: u64,
+    root: Option<cairn::Sha>,
+    coverage: Option<&'a cairn::Coverage>,
+    findings_total: u64,
+    findings: &'a [cairn::Finding],
+    notes: &'a [String],
+}
+
+impl<'a> LogVerdict<'a> {
+    pub(crate) fn of(report: &'a Report) -> LogVerdict<'a> {
+        LogVerdict {
+            valid: report.valid(),
+            message: report.message(),
+            log_size: report.log_size,
+            root: report.root,
+            coverage: report.coverage.as_ref(),
+            findings_total: report.findings_total,
+            findings: &report.findings,
+            notes: &report.notes,
+        }
+    }
+}
+
 /// What verification found, the first finding on top.
 #[derive(Serialize)]
 pub(crate) struct Verdict<'a> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cairn::{Cairn, Durability, OpenError, Options};
 
 use crate::error::CliError;
+use crate::state::prove;
 
 /// The folder of a project that holds its database.
 pub(crate) const FOLDER: &str = ".cairn";
@@ -86,7 +87,7 @@ impl Location {
             }
             _ => {}
         }
-        let options = Options::new().create(false).roadmaps(&self.roadmaps);
+        let options = prove(Options::new().create(false).roadmaps(&self.roadmaps), &self.path)?;
         Ok(options.open(&self.path).map_err(|error| self.kindly(error))?)
     }
 
@@ -98,7 +99,7 @@ impl Location {
             private_folder(folder)?;
         }
         let options = Options::new().durability(durability).roadmaps(&self.roadmaps);
-        Ok(options.open(&self.path)?)
+        Ok(prove(options, &self.path)?.open(&self.path)?)
     }
 
     /// A missing folder is no news to someone who only wants to read: there is no database.

@@ -172,8 +172,8 @@ impl From<Error> for CliError {
             Error::Conflict(message) => {
                 CliError { message: message.replace("pass `overwrite`", "pass `--overwrite`"), ..failure }
             }
-            // It says itself what to do.
-            Error::AmbiguousLabel { .. } => failure,
+            // They say themselves what to do.
+            Error::AmbiguousLabel { .. } | Error::Forbidden(_) => failure,
             Error::BudgetTooSmall { .. } => {
                 failure.hint("raise `--budget`, or leave it out to see everything")
             }
@@ -195,6 +195,7 @@ impl From<OpenError> for CliError {
     fn from(error: OpenError) -> CliError {
         let code = match &error {
             OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
+            OpenError::Gone { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
             _ => "HANDLER_ERROR",
         };
@@ -212,6 +213,10 @@ impl From<OpenError> for CliError {
             OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),
             OpenError::Missing { .. } => {
                 "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
+            }
+            OpenError::Gone { .. } => {
+                "restore it from a backup or an export; if it was meant to go, `cairn doctor --forget` lets a new one begin"
+                    .to_string()
             }
             OpenError::NotOurs { .. } => {
                 "Cairn leaves it as it is; name another file with `--db`, or move this one away".to_string()

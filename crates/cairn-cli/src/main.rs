@@ -10,6 +10,7 @@ mod graph;
 mod mcp;
 #[cfg(test)]
 mod reference;
+mod state;
 mod term;
 
 use std::process::ExitCode;

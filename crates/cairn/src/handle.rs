@@ -194,6 +194,8 @@ impl Cairn {
                 heads: inner.heads.clone(),
                 clock: inner.clock.clone(),
                 failure: inner.checkpoint_failure.clone(),
+                introduced: OnceLock::new(),
+                unsigned: Mutex::new(None),
             };
             Ok(Running { checkpoints: Checkpoints::start(maker, messages, queue, inner.automatic), writer })
         };
@@ -360,6 +362,11 @@ impl Cairn {
     ) -> Result<Report> {
         self.add_remembered(&mut outside)?;
         verify::verify(&*self.inner.store, scope, &outside, progress)
+    }
+
+    /// Why the last automatic checkpoint of this handle was not made or not signed, if so.
+    pub fn checkpoint_failure(&self) -> Option<String> {
+        self.inner.checkpoint_failure.lock().ok()?.clone()
     }
 
     /// Copies a consistent state to a new file at `to`, while others go on writing.

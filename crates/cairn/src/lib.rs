@@ -59,8 +59,8 @@ pub use memory::{
 };
 pub use options::{Durability, Options};
 pub use proof::{
-    Grown, GrowthProof, HeadFolder, KeyFolder, KeySigner, Proof, Remembered, SeenHead, Signer, Standing,
-    Stated, load_key,
+    Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
+    Remembered, SeenHead, Signer, Standing, Stated, load_key, random_key,
 };
 pub use read::{ActionThought, Filter, Page};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};

@@ -110,8 +110,13 @@ impl Options {
     }
 
     /// Has checkpoints signed. Without a signer they are not, and say so.
-    pub fn signer(mut self, signer: impl Signer + 'static) -> Options {
-        self.signer = Some(Arc::new(signer));
+    pub fn signer(self, signer: impl Signer + 'static) -> Options {
+        self.shared_signer(Arc::new(signer))
+    }
+
+    /// Like [`Options::signer`], for one that is used elsewhere as well.
+    pub fn shared_signer(mut self, signer: Arc<dyn Signer>) -> Options {
+        self.signer = Some(signer);
         self
     }
 

@@ -5,6 +5,7 @@
 //! tasks and sessions) is true as long as the log has the size it left behind; if another process has
 //! appended since, all of it is read again.
 
+mod about_log;
 mod capture;
 mod memory;
 mod step;
@@ -23,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::proof::Message;
 use crate::store::{Append, StoreError, StoreWriter};
+pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
 use step::Heads;

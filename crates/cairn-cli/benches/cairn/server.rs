@@ -24,7 +24,7 @@ pub struct Server {
 /// `cairn mcp` on a database.
 pub fn ours(database: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
-    command.arg("mcp").env("CAIRN_DB", database);
+    command.arg("mcp").env("CAIRN_DB", database).env("CAIRN_STATE", database.with_extension("state"));
     command
 }
 

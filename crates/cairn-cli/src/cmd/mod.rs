@@ -3,16 +3,20 @@
 mod backup;
 mod brief;
 mod changes;
+mod checkpoint;
 mod completions;
 mod context;
 mod demo;
 mod doctor;
 mod drift;
 mod init;
+mod key;
 mod list;
+mod log;
 mod mcp;
 mod metadata;
 mod plan_page;
+mod prove;
 mod record;
 mod roadmap;
 mod search;
@@ -49,6 +53,10 @@ pub(crate) enum Command {
     Session(session::Args),
     Brief(brief::Args),
     Verify(verify::Args),
+    Checkpoint(checkpoint::Args),
+    Prove(prove::Args),
+    Log(log::Args),
+    Key(key::Args),
     Backup(backup::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
@@ -81,6 +89,10 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Session(args) => session::run(args, app),
         Command::Brief(args) => brief::run(args, app),
         Command::Verify(args) => verify::run(args, app),
+        Command::Checkpoint(args) => checkpoint::run(&args, app),
+        Command::Prove(args) => prove::run(&args, app),
+        Command::Log(args) => log::run(&args, app),
+        Command::Key(args) => key::run(&args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),

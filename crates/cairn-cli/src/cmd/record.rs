@@ -132,7 +132,7 @@ fn content(argument: Option<String>) -> Result<String, CliError> {
     if text.is_empty() && !asked { Err(missing()) } else { Ok(text) }
 }
 
-fn author() -> String {
+pub(super) fn author() -> String {
     ["CAIRN_AGENT", "USER", "LOGNAME", "USERNAME"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))

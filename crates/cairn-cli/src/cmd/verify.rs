@@ -1,6 +1,7 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
-use cairn::{Cairn, Finding, Report, Scope, Sha};
+use cairn::core::note::VerifyingKey;
+use cairn::{Cairn, Coverage, Finding, Outside, OutsideKey, Report, Scope, Sha};
 use serde::Serialize;
 
 use super::Outcome;
@@ -20,6 +21,9 @@ pub(crate) struct Args {
     /// Verify only this task
     #[arg(long, short)]
     task: Option<String>,
+    /// Count only signatures of this public key, as `cairn key show` prints it; may be given again
+    #[arg(long, value_name = "VKEY", conflicts_with_all = ["session", "task"])]
+    key: Vec<VerifyingKey>,
 }
 
 pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
@@ -28,12 +32,17 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         (None, Some(task)) => Scope::Task(task),
         (None, None) => Scope::All,
     };
-    let report = check(&app.read()?, &scope)?;
+    let cairn = app.read()?;
+    let given = |key| OutsideKey { key, source: "given".to_string(), must_have_signed: true };
+    let outside = Outside { keys: args.key.into_iter().map(given).collect(), ..Outside::default() };
+    let mut report = check_against(&cairn, &scope, outside)?;
+    state_what_holds(&cairn, &mut report, app);
     let printed = if app.ui.json {
         app.ui.print_json(&Data::of(&report))
     } else {
         let width = app.ui.width;
-        app.ui.print(&(page(&report, width, app.ui.palette) + &notes(&report, width)))
+        let reach = reach(&report, width);
+        app.ui.print(&(page(&report, width, app.ui.palette) + &reach + &notes(&report, width)))
     };
     match (report.valid(), printed) {
         (true, printed) => printed.map(|()| Outcome::Fine),
@@ -44,8 +53,43 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
 
 /// Verifies with a progress bar.
 pub(super) fn check(cairn: &Cairn, scope: &Scope) -> Result<Report, CliError> {
+    check_against(cairn, scope, Outside::default())
+}
+
+fn check_against(cairn: &Cairn, scope: &Scope, outside: Outside) -> Result<Report, CliError> {
     let bar = Bar::new();
-    Ok(cairn.verify_with(scope, &|progress| bar.show(progress))?)
+    Ok(cairn.verify_against(scope, outside, &|progress| bar.show(progress))?)
+}
+
+/// What was found to hold is stated, so that it stays so. Where that cannot be, the report says what is not covered.
+fn state_what_holds(cairn: &Cairn, report: &mut Report, app: &App) {
+    let uncovered = report.coverage.as_ref().is_some_and(|coverage| coverage.stated < report.log_size);
+    if !report.valid() || !uncovered {
+        return;
+    }
+    let stated = app.write().ok().and_then(|cairn| cairn.checkpoint().ok());
+    if let Some(stated) =
+        stated.filter(|stated| stated.size == report.log_size && Some(stated.root) == report.root)
+    {
+        report.stated_now(&stated, cairn);
+    }
+}
+
+/// How far signatures and heads seen outside reach.
+pub(super) fn reach(report: &Report, width: usize) -> String {
+    let Some(coverage) = &report.coverage else { return String::new() };
+    let mut lines = Vec::new();
+    if let Some(by) = &coverage.signed_by {
+        let whole = coverage.signed == report.log_size;
+        let up_to =
+            if whole { "whole log".to_string() } else { format!("log up to entry {}", coverage.signed) };
+        lines.push(format!("signed: the {up_to}, by {by}"));
+    }
+    if let Some(seen) = &coverage.outside {
+        lines.push(format!("seen outside: {}, {} on {}", seen.witness, count(seen.size, "entry"), seen.at));
+    }
+    let wrapped = lines.iter().flat_map(|line| wrap(&visible(line), width));
+    wrapped.map(|line| line + "\n").collect()
 }
 
 /// The report as a program reads it: the verdict, and everything it rests on.
@@ -55,13 +99,15 @@ pub(super) struct Data<'a> {
     verdict: Verdict<'a>,
     log_size: u64,
     root: Option<Sha>,
+    coverage: Option<&'a Coverage>,
     findings: &'a [Finding],
 }
 
 impl<'a> Data<'a> {
     pub(super) fn of(report: &'a Report) -> Data<'a> {
         let Report { log_size, root, findings, .. } = report;
-        Data { verdict: Verdict::of(report), log_size: *log_size, root: *root, findings }
+        let coverage = report.coverage.as_ref();
+        Data { verdict: Verdict::of(report), log_size: *log_size, root: *root, coverage, findings }
     }
 }
 

@@ -79,6 +79,8 @@ impl From<Error> for Failure {
                     "session" => "call session_open first, or find ids with session_list",
                     "entity" => "find refs with session_state",
                     "brief" => "brief_build gives an id with store: true",
+                    "checkpoint" => "log_checkpoint makes one",
+                    "log entry" => "log_checkpoint tells how many there are",
                     _ => "find ids with thought_search or thought_record_list",
                 };
                 Failure::new(code, format!("no {what} `{}`; {find}", preview(&id, 80).escape_debug()))
@@ -247,6 +249,7 @@ mod tests {
             ("session", "call session_open first, or find ids with session_list"),
             ("entity", "find refs with session_state"),
             ("brief", "brief_build gives an id with store: true"),
+            ("checkpoint", "log_checkpoint makes one"),
         ] {
             let found = envelope(Error::NotFound { what, id: "x\n1".into() });
             let expected = format!("no {what} `x\\n1`; {way}");

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::tools::{MEMORY, SNAPSHOT, TRAIL, Tool};
+use super::tools::{MEMORY, PROOF, SNAPSHOT, TRAIL, Tool};
 
 /// The sets there are, and `all`.
 const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
@@ -16,6 +16,8 @@ pub enum Set {
     Snapshot,
     /// Working memory and briefs.
     Memory,
+    /// The log itself.
+    Proof,
 }
 
 impl Set {
@@ -25,6 +27,7 @@ impl Set {
             Set::Trail => &TRAIL,
             Set::Snapshot => &SNAPSHOT,
             Set::Memory => &MEMORY,
+            Set::Proof => &PROOF,
         };
         tools.iter().any(|tool| ours.iter().any(|known| known.name == tool.name))
     }
@@ -36,18 +39,24 @@ pub struct ToolSets {
     trail: bool,
     snapshot: bool,
     memory: bool,
+    proof: bool,
 }
 
 impl Default for ToolSets {
     fn default() -> ToolSets {
-        ToolSets { trail: true, snapshot: true, memory: true }
+        ToolSets { trail: true, snapshot: true, memory: true, proof: true }
     }
 }
 
 impl ToolSets {
-    /// The tools to offer. There are none of `proof` yet.
+    /// The tools to offer.
     pub fn tools(&self) -> Vec<&'static Tool> {
-        let sets = [(self.trail, &TRAIL[..]), (self.snapshot, &SNAPSHOT[..]), (self.memory, &MEMORY[..])];
+        let sets = [
+            (self.trail, &TRAIL[..]),
+            (self.snapshot, &SNAPSHOT[..]),
+            (self.memory, &MEMORY[..]),
+            (self.proof, &PROOF[..]),
+        ];
         sets.into_iter().filter(|(chosen, _)| *chosen).flat_map(|(_, tools)| tools).copied().collect()
     }
 }
@@ -68,14 +77,14 @@ impl FromStr for ToolSets {
     type Err = UnknownSet;
 
     fn from_str(text: &str) -> Result<ToolSets, UnknownSet> {
-        let mut sets = ToolSets { trail: false, snapshot: false, memory: false };
+        let mut sets = ToolSets { trail: false, snapshot: false, memory: false, proof: false };
         for name in text.split(',').map(str::trim) {
             match name {
                 "all" => sets = ToolSets::default(),
                 "trail" => sets.trail = true,
                 "snapshot" => sets.snapshot = true,
                 "memory" => sets.memory = true,
-                known if NAMES.contains(&known) => {}
+                "proof" => sets.proof = true,
                 unknown => return Err(UnknownSet(unknown.to_string())),
             }
         }
@@ -90,15 +99,15 @@ mod tests {
     #[test]
     fn sets_are_named_and_separated_by_commas() {
         for (text, count) in [
-            ("all", 41),
+            ("all", 44),
             ("trail", 14),
             ("snapshot", 13),
             ("snapshot, trail", 27),
             ("trail,trail", 14),
-            ("trail,all", 41),
+            ("trail,all", 44),
             ("memory", 14),
-            ("memory,proof", 14),
-            ("proof", 0),
+            ("memory,proof", 17),
+            ("proof", 3),
         ] {
             assert_eq!(text.parse::<ToolSets>().unwrap().tools().len(), count, "{text}");
         }

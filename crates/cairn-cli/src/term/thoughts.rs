@@ -25,7 +25,11 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
         }
         grouped.push(digit);
     }
-    format!("{grouped} {noun}{}", if number == 1 { "" } else { "s" })
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("{grouped} {noun}"),
+        (_, Some(stem)) => format!("{grouped} {stem}ies"),
+        (_, None) => format!("{grouped} {noun}s"),
+    }
 }
 
 /// Bytes as a person reads them: `812 bytes`, `4.1 MB`.

@@ -61,7 +61,7 @@ async def work(client, modern, told):
         assert "no session `nowhere`" in str(error), error
 
     templates = (await client.list_resource_templates()).resource_templates
-    assert len(templates) == 6, templates
+    assert len(templates) == 7, templates
     resources = (await client.list_resources()).resources
     assert [resource.uri for resource in resources] == [TREE], resources
     tree = json.loads((await client.read_resource(TREE)).contents[0].text)

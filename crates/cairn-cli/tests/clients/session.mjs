@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 const TOOLS = [
   "brief_build", "brief_compare", "brief_get", "brief_verify", "context_compare", "context_create",
   "context_drift", "context_ensure", "context_get", "context_history", "context_latest", "context_search",
-  "context_verify", "entity_apply", "entity_get", "roadmap_get", "roadmap_list", "roadmap_register",
+  "context_verify", "entity_apply", "entity_get", "log_checkpoint", "log_prove", "log_verify", "roadmap_get", "roadmap_list", "roadmap_register",
   "roadmap_validate", "session_list", "session_open", "session_state", "summary_apply", "thought_analysis",
   "thought_decision", "thought_for_action", "thought_get", "thought_plan", "thought_reasoning_trail",
   "thought_record", "thought_record_list", "thought_reflection", "thought_search", "thought_trail",
@@ -82,7 +82,7 @@ assert.match(prompt.messages[0].content.text, /What was decided\?/);
 const { resources } = await client.listResources();
 const tree = await client.readResource({ uri: resources[0].uri });
 assert.equal(JSON.parse(tree.contents[0].text).session_id, "s");
-assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 6);
+assert.equal((await client.listResourceTemplates()).resourceTemplates.length, 7);
 const { completion } = await client.complete({
   ref: { type: "ref/resource", uri: "cairn://session/{id}/brief/{node}" }, argument: { name: "node", value: "th" },
 });

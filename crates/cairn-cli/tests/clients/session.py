@@ -13,7 +13,7 @@ TOOLS = {
     "roadmap_validate", "context_create", "context_get", "context_latest", "context_history", "context_verify",
     "context_ensure", "context_compare", "context_search", "context_drift", "session_open", "turn_begin",
     "entity_apply", "turn_step", "turn_note", "turn_end", "summary_apply", "brief_build", "brief_get", "brief_verify",
-    "brief_compare", "session_list", "session_state", "entity_get",
+    "brief_compare", "session_list", "session_state", "entity_get", "log_checkpoint", "log_prove", "log_verify",
 }
 
 

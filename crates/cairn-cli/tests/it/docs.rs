@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 23] = [
     "init",
     "demo",
     "mcp",
@@ -19,6 +19,10 @@ const COMMANDS: [&str; 19] = [
     "session",
     "brief",
     "verify",
+    "checkpoint",
+    "prove",
+    "log",
+    "key",
     "backup",
     "doctor",
     "completions",

@@ -40,6 +40,7 @@ fn the_pipeline_over_mcp_tells_the_same() {
         .args([env!("CARGO_BIN_EXE_cairn"), "--db"])
         .arg(folder.path().join("over-mcp.db"))
         .arg("mcp")
+        .env("HOME", folder.path().join("home"))
         .output()
         .unwrap();
     assert_eq!(told(&output), embedded(&folder.path().join("embedded.db")));

@@ -45,6 +45,8 @@ fn run_in(folder: &Path, mut interpreter: Command, script: &str, args: &[&OsStr]
         .args([env!("CARGO_BIN_EXE_cairn"), "--db"])
         .arg(folder.join("cairn.db"))
         .arg("mcp")
+        // The clients hand on little of the environment: a home of its own keeps keys and heads of the test there.
+        .env("HOME", folder.join("home"))
         .output()
         .unwrap_or_else(|error| panic!("cannot run {interpreter:?}: {error}; {INSTALL}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

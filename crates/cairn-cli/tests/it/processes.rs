@@ -15,6 +15,7 @@ fn start(database: &Path, requests: Vec<String>) -> Child {
         .arg("--db")
         .arg(database)
         .arg("mcp")
+        .env("CAIRN_STATE", database.with_extension("state"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -190,6 +191,7 @@ fn eight_processes_that_ensure_at_once_make_one_snapshot() {
             .map(|_| {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
                 command.arg("--db").arg(&database).args(["context", "ensure", "import", "--json"]);
+                command.env("CAIRN_STATE", database.with_extension("state"));
                 command.stdout(Stdio::piped()).spawn().unwrap()
             })
             .collect();

@@ -17,11 +17,11 @@ pub struct ContinuationEntry<'a> {
     pub origin: &'a str,
     /// Why.
     pub reason: &'a str,
-    /// The root of what is left of it.
+    /// Its root when it was last seen.
     pub root: Sha,
     /// Position in the log.
     pub seq: u64,
-    /// The size of what is left of it.
+    /// How many entries it had when it was last seen.
     pub size: u64,
 }
 

@@ -36,8 +36,9 @@ BEGIN
 END;
 
 -- Seat belts against accidents. Against intent there is `cairn verify`.
-CREATE TRIGGER checkpoint_no_update BEFORE UPDATE ON checkpoint BEGIN
-  SELECT raise(ABORT, 'checkpoints are write-once: they cannot be changed');
+CREATE TRIGGER checkpoint_no_update BEFORE UPDATE ON checkpoint
+WHEN new.size IS NOT old.size OR substr(new.note, 1, length(old.note)) IS NOT old.note BEGIN
+  SELECT raise(ABORT, 'checkpoints are write-once: only signatures can be added');
 END;
 CREATE TRIGGER checkpoint_no_delete BEFORE DELETE ON checkpoint BEGIN
   SELECT raise(ABORT, 'checkpoints are write-once: they cannot be deleted');

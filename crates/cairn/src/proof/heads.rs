@@ -145,7 +145,11 @@ impl HeadFolder {
         if !path.exists() {
             lines.insert_str(0, &format!("{FORMAT}\norigin {origin}\n"));
         }
-        let added = OpenOptions::new().append(true).create(true).open(&path).and_then(|mut file| {
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let added = options.open(&path).and_then(|mut file| {
             // In one write, so that lines of two processes do not mix.
             file.write_all(lines.as_bytes())?;
             file.sync_data()
@@ -153,18 +157,15 @@ impl HeadFolder {
         added.map_err(|error| format!("cannot write `{}`: {error}", path.display()))
     }
 
+    /// Forgets which log was at a place; what is remembered of the log itself stays.
+    pub fn forget_place(&self, database: &Path) -> Result<(), String> {
+        remove(&self.place(&canonical(database)))
+    }
+
     /// Forgets a log, and that it was at a place.
     pub fn forget(&self, origin: &str, database: &Path) -> Result<(), String> {
-        let place = self.place(&canonical(database));
-        for path in [self.path(origin), place] {
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(format!("cannot remove `{}`: {error}", path.display()));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        remove(&self.path(origin))?;
+        self.forget_place(database)
     }
 
     /// Whole or not at all.
@@ -174,6 +175,15 @@ impl HeadFolder {
             .and_then(|()| fs::rename(&part, path))
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
         path.parent().map_or(Ok(()), sync_folder)
+    }
+}
+
+fn remove(path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(format!("cannot remove `{}`: {error}", path.display()))
+        }
+        _ => Ok(()),
     }
 }
 

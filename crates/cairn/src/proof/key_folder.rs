@@ -1,10 +1,8 @@
 //! Signing keys in files, one for each log, that nobody but their owner can read.
 
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use cairn_core::log::Checkpoint;
 use cairn_core::note::{Signature, SigningKey, VerifyingKey};
@@ -18,13 +16,12 @@ const MAX_BYTES: u64 = 4096;
 /// A folder of signing keys. The key of a log is made when the log is signed for the first time.
 pub struct KeyFolder {
     folder: PathBuf,
-    loaded: Mutex<HashMap<String, SigningKey>>,
 }
 
 impl KeyFolder {
     /// Keys are kept in this folder, which should be away from the database.
     pub fn new(folder: impl Into<PathBuf>) -> KeyFolder {
-        KeyFolder { folder: folder.into(), loaded: Mutex::default() }
+        KeyFolder { folder: folder.into() }
     }
 
     /// Where the key of a log is.
@@ -50,22 +47,12 @@ impl KeyFolder {
     pub fn replace(&self, origin: &str) -> Result<(), String> {
         let (next, path) = (self.next_path(origin), self.path(origin));
         fs::rename(&next, &path).map_err(|error| failed("replace the key at", &path, &error))?;
-        sync_folder(&self.folder)?;
-        self.forget_loaded();
-        Ok(())
-    }
-
-    fn forget_loaded(&self) {
-        if let Ok(mut loaded) = self.loaded.lock() {
-            loaded.clear();
-        }
+        sync_folder(&self.folder)
     }
 
     fn make(&self, path: &Path, origin: &str) -> Result<SigningKey, String> {
         private_folder(&self.folder)?;
-        let mut seed = [0; 32];
-        getrandom::fill(&mut seed).map_err(|error| format!("the system gave no random numbers: {error}"))?;
-        let key = SigningKey::from_seed(origin, seed).map_err(|error| error.to_string())?;
+        let key = random_key(origin)?;
         // Whole or not at all, and never over a key that another process has made meanwhile.
         let part = path.with_extension(format!("{}.part", std::process::id()));
         let written = write_private(&part, format!("{}\n", key.to_secret_string()).as_bytes())
@@ -85,29 +72,34 @@ impl KeyFolder {
 }
 
 impl Signer for KeyFolder {
+    // Read anew each time: another process may have put another key in its place.
     fn sign(&self, checkpoint: &Checkpoint, _: &mut GrowthProof<'_>) -> Result<Vec<Signature>, String> {
-        let body = checkpoint.body();
-        let mut loaded = self.loaded.lock().map_err(|_| "an earlier signature failed".to_string())?;
-        let origin = checkpoint.origin();
-        if !loaded.contains_key(origin) {
-            let path = self.path(origin);
-            let key = match load(&path)? {
-                Some(key) => key,
-                None => self.make(&path, origin)?,
-            };
-            loaded.insert(origin.to_string(), key);
-        }
-        let mut signatures: Vec<Signature> =
-            loaded.get(origin).map(|key| key.sign(&body)).into_iter().collect();
-        if let Some(next) = load(&self.next_path(origin))? {
-            signatures.push(next.sign(&body));
-        }
-        Ok(signatures)
+        let (origin, body) = (checkpoint.origin(), checkpoint.body());
+        let key = load(&self.path(origin))?.ok_or_else(|| format!("there is no key of `{origin}` here"))?;
+        let next = load(&self.next_path(origin))?;
+        Ok([Some(key), next].iter().flatten().map(|key| key.sign(&body)).collect())
     }
 
-    fn key(&self, origin: &str) -> Result<Option<VerifyingKey>, String> {
-        Ok(load(&self.path(origin))?.map(|key| key.verifying_key().clone()))
+    fn keys(&self, origin: &str) -> Result<Vec<VerifyingKey>, String> {
+        let both = [load(&self.path(origin))?, load(&self.next_path(origin))?];
+        Ok(both.iter().flatten().map(|key| key.verifying_key().clone()).collect())
     }
+
+    fn first_key(&self, origin: &str) -> Result<VerifyingKey, String> {
+        let path = self.path(origin);
+        let key = match load(&path)? {
+            Some(key) => key,
+            None => self.make(&path, origin)?,
+        };
+        Ok(key.verifying_key().clone())
+    }
+}
+
+/// A new key for a log.
+pub fn random_key(origin: &str) -> Result<SigningKey, String> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| format!("the system gave no random numbers: {error}"))?;
+    SigningKey::from_seed(origin, seed).map_err(|error| error.to_string())
 }
 
 /// Reads a key, if there is one, and nobody else can.

@@ -1,15 +1,16 @@
 //! Making a checkpoint: durable first, recomputed from the stored bytes, then signed, then stored, then remembered
 //! outside.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
+use cairn_core::entry::KEY;
 use cairn_core::log::{Checkpoint, CheckpointNote, Edge, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::heads::{HeadFolder, SeenHead};
 use super::signer::Signer;
-use super::{Stated, proof_error};
+use super::{RecordedKeyChange, Stated, proof_error};
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Store, StoreError};
@@ -24,12 +25,17 @@ pub(crate) struct Maker {
     pub clock: Clock,
     /// Why the last automatic checkpoint was not made.
     pub failure: Arc<Mutex<Option<String>>>,
+    /// Whether the log was seen to know a key of the signer's.
+    pub introduced: OnceLock<()>,
+    /// Why checkpoints are not signed although there is a signer.
+    pub unsigned: Mutex<Option<String>>,
 }
 
 impl Maker {
-    /// States the log as it is now. If it was stated at this size before, and is signed as well as it can be, that
-    /// checkpoint is returned.
+    /// States the log as it is now. If it was stated at this size before, that checkpoint is returned; one that nobody
+    /// could sign then is signed now.
     pub fn make(&self) -> Result<Stated> {
+        let signer = self.signer()?;
         self.store.sync()?;
         let head = self.store.head()?;
         let before = self.store.checkpoint(head.size)?.map(|(_, note)| parse(&note)).transpose()?;
@@ -37,9 +43,11 @@ impl Maker {
             if before.checkpoint().root() != head.root || before.checkpoint().origin() != head.origin {
                 return Err(not_matching(head.size));
             }
-            let stated = Stated::of(before);
-            self.remember(&stated, &[])?;
-            return Ok(stated);
+            if before.is_signed() || signer.is_none() {
+                let stated = Stated::of(before);
+                self.remember(&stated, &[])?;
+                return Ok(stated);
+            }
         }
         let root = self.recompute(before.as_ref().map(CheckpointNote::checkpoint), head.size)?;
         if root != head.root {
@@ -47,7 +55,7 @@ impl Maker {
         }
         let checkpoint = Checkpoint::new(&head.origin, head.size, root)
             .map_err(|error| StoreError::Other(format!("the log cannot be stated: {error}")))?;
-        let (note, keys) = self.sign(&checkpoint)?;
+        let (note, keys) = self.sign(signer, &checkpoint)?;
         let stated = Stated::of(&note);
         let (size, text) = (stated.size, stated.note.clone());
         self.writer.write_now(move |step| step.state(size, &text))?;
@@ -55,10 +63,48 @@ impl Maker {
         Ok(stated)
     }
 
+    /// Who signs. The first key of a log is introduced by an entry of its own, and later ones by those who have an
+    /// earlier one; a key that the log does not know signs nothing, since nobody could tell it from a forger's.
+    fn signer(&self) -> Result<Option<&dyn Signer>> {
+        let Some(signer) = self.signer.as_deref() else { return Ok(None) };
+        if self.introduced.get().is_some() {
+            return Ok(Some(signer));
+        }
+        let origin = self.store.head()?.origin;
+        let mut known = self.known_keys()?;
+        if known.is_empty() {
+            let key = signer.first_key(&origin).map_err(not_signed)?;
+            self.writer.write_now(move |step| step.append_first_key(&key))?;
+            known = self.known_keys()?;
+        }
+        let ours = signer.keys(&origin).map_err(not_signed)?;
+        if ours.iter().any(|key| known.contains(&key.to_string())) {
+            let _ = self.introduced.set(());
+            return Ok(Some(signer));
+        }
+        let ids: Vec<&str> = known.iter().filter_map(|key| key.rsplit('+').nth(1)).collect();
+        *self.unsigned.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!(
+            "checkpoints made here are not signed: this log is signed with key {}, which is not here",
+            ids.join(", ")
+        ));
+        Ok(None)
+    }
+
+    /// The keys that the log introduces.
+    fn known_keys(&self) -> Result<Vec<String>> {
+        let mut known = Vec::new();
+        self.store.audit()?.about_log(KEY, &mut |_, leaf| {
+            let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
+            known.extend(change.filter(|change| change.op == "add").map(|change| change.vkey));
+        })?;
+        Ok(known)
+    }
+
     /// Remembers why an automatic checkpoint was not made, or that one was.
     pub fn note_failure(&self, failure: Option<&Error>) {
         if let Ok(mut noted) = self.failure.lock() {
-            *noted = failure.map(ToString::to_string);
+            let unsigned = || self.unsigned.lock().ok().and_then(|unsigned| unsigned.clone());
+            *noted = failure.map(ToString::to_string).or_else(unsigned);
         }
     }
 
@@ -94,9 +140,13 @@ impl Maker {
         Ok(edge.root())
     }
 
-    fn sign(&self, checkpoint: &Checkpoint) -> Result<(CheckpointNote, Vec<VerifyingKey>)> {
+    fn sign(
+        &self,
+        signer: Option<&dyn Signer>,
+        checkpoint: &Checkpoint,
+    ) -> Result<(CheckpointNote, Vec<VerifyingKey>)> {
         let mut note = CheckpointNote::from(checkpoint.clone());
-        let Some(signer) = &self.signer else { return Ok((note, Vec::new())) };
+        let Some(signer) = signer else { return Ok((note, Vec::new())) };
         let not_signed =
             |why: String| Error::Store(StoreError::Other(format!("the log was not signed: {why}")));
         let mut growth = |old: u64| {
@@ -107,13 +157,13 @@ impl Maker {
         for signature in signatures {
             note.add(signature).map_err(|error| not_signed(error.to_string()))?;
         }
-        let key = signer.key(checkpoint.origin()).map_err(not_signed)?;
+        let keys = signer.keys(checkpoint.origin()).map_err(not_signed)?;
         // What is handed out must hold: a signature that does not verify is worse than none.
-        match &key {
-            Some(key) if note.verdict(key) == Verdict::Signed => {}
+        match keys.iter().all(|key| note.verdict(key) == Verdict::Signed) {
+            true if !keys.is_empty() => {}
             _ => return Err(not_signed("the signature does not verify with the signer's own key".into())),
         }
-        Ok((note, key.into_iter().collect()))
+        Ok((note, keys))
     }
 
     fn remember(&self, stated: &Stated, keys: &[VerifyingKey]) -> Result<()> {
@@ -123,6 +173,10 @@ impl Maker {
             .remember(&stated.origin, database, &head, keys)
             .map_err(|error| Error::Store(StoreError::Other(format!("the head was not remembered: {error}"))))
     }
+}
+
+fn not_signed(why: String) -> Error {
+    Error::Store(StoreError::Other(format!("the log was not signed: {why}")))
 }
 
 /// Reads a stored note.

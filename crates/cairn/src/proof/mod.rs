@@ -2,6 +2,7 @@
 
 mod heads;
 mod key_folder;
+mod keys;
 mod make;
 mod opening;
 mod signer;
@@ -9,6 +10,7 @@ mod thread;
 
 use cairn_core::Sha;
 use cairn_core::log::{CheckpointNote, ProofError, Receipt, consistency, inclusion};
+use cairn_core::note::{Verdict, VerifyingKey};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -16,7 +18,8 @@ use crate::handle::Cairn;
 use crate::store::StoreError;
 
 pub use heads::{HeadFolder, Remembered, SeenHead, Standing};
-pub use key_folder::{KeyFolder, load as load_key};
+pub use key_folder::{KeyFolder, load as load_key, random_key};
+pub use keys::{KeyChange, LostLog, RecordedKeyChange};
 pub(crate) use make::Maker;
 pub(crate) use opening::{gone, refusal, standing_of};
 pub use signer::{GrowthProof, KeySigner, Signer};
@@ -38,6 +41,11 @@ pub struct Stated {
 }
 
 impl Stated {
+    /// Whether a key has signed it.
+    pub fn is_signed_by(&self, key: &VerifyingKey) -> bool {
+        self.note.parse::<CheckpointNote>().is_ok_and(|note| note.verdict(key) == Verdict::Signed)
+    }
+
     fn of(note: &CheckpointNote) -> Stated {
         let signed_by = note.signatures().iter().map(|line| format!("{}+{}", line.name(), line.id()));
         Stated {
@@ -78,6 +86,8 @@ pub struct Grown {
     pub proof: Vec<Sha>,
     /// The checkpoint now.
     pub checkpoint: Stated,
+    /// All of it as a witness is told of it (C2SP tlog-witness).
+    pub report: String,
 }
 
 impl Cairn {
@@ -96,6 +106,12 @@ impl Cairn {
     pub fn checkpoint_at(&self, size: u64) -> Result<Option<Stated>> {
         let found = self.inner.store.checkpoint(size)?;
         found.map(|(_, note)| Ok(Stated::of(&make::parse(&note)?))).transpose()
+    }
+
+    /// The newest `limit` checkpoints, newest first.
+    pub fn checkpoints(&self, limit: u64) -> Result<Vec<Stated>> {
+        let notes = self.inner.store.checkpoints(limit)?;
+        notes.iter().map(|note| Ok(Stated::of(&make::parse(note)?))).collect()
     }
 
     /// Proves that the entry at a position of the log is in it, by the newest checkpoint; makes one if none covers it.
@@ -136,7 +152,9 @@ impl Cairn {
         let mut node = |level, index| store.node(level, index);
         let proof = consistency(old_size, checkpoint.size, &mut node).map_err(proof_error)?;
         let old_root = cairn_core::log::root(old_size, &mut node)?;
-        Ok(Grown { old_size, old_root, proof, checkpoint })
+        let report = cairn_core::log::Growth::new(old_size, proof.clone(), make::parse(&checkpoint.note)?)
+            .map_err(|error| Error::invalid("size", error))?;
+        Ok(Grown { old_size, old_root, proof, checkpoint, report: report.to_string() })
     }
 }
 

@@ -39,10 +39,14 @@ impl Cairn {
         }
         if outside.keys.is_empty()
             && let Some(signer) = &self.inner.signer
-            && let Ok(Some(key)) = signer.key(&origin)
+            && let Ok(keys) = signer.keys(&origin)
         {
-            let source = "the key that signs here".to_string();
-            outside.keys.push(OutsideKey { key, source, must_have_signed: false });
+            let own = |key| OutsideKey {
+                key,
+                source: "the key that signs here".to_string(),
+                must_have_signed: false,
+            };
+            outside.keys.extend(keys.into_iter().map(own));
         }
         Ok(())
     }

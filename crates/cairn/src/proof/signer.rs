@@ -12,8 +12,12 @@ pub trait Signer: Send + Sync {
     /// Signs a checkpoint; more than one signature while keys are being changed. An error is a sentence for people.
     fn sign(&self, checkpoint: &Checkpoint, growth: &mut GrowthProof<'_>) -> Result<Vec<Signature>, String>;
 
-    /// The key that its signatures for a log verify with; none before there is one.
-    fn key(&self, origin: &str) -> Result<Option<VerifyingKey>, String>;
+    /// The keys that its signatures for a log verify with: the present one first, then the one that will replace it.
+    /// None before there is one.
+    fn keys(&self, origin: &str) -> Result<Vec<VerifyingKey>, String>;
+
+    /// The first key of a log that has none; made now, if need be.
+    fn first_key(&self, origin: &str) -> Result<VerifyingKey, String>;
 }
 
 /// A key that somebody handed over: from the environment, say.
@@ -35,7 +39,15 @@ impl Signer for KeySigner {
         Ok(vec![self.0.sign(&checkpoint.body())])
     }
 
-    fn key(&self, _: &str) -> Result<Option<VerifyingKey>, String> {
-        Ok(Some(self.0.verifying_key().clone()))
+    fn keys(&self, _: &str) -> Result<Vec<VerifyingKey>, String> {
+        Ok(vec![self.0.verifying_key().clone()])
+    }
+
+    fn first_key(&self, origin: &str) -> Result<VerifyingKey, String> {
+        let key = self.0.verifying_key();
+        match key.name() == origin {
+            true => Ok(key.clone()),
+            false => Err(format!("the key is for the log `{}`, and this is `{origin}`", key.name())),
+        }
     }
 }

@@ -158,6 +158,8 @@ pub trait Store: Send + Sync {
     fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
     /// The note of the newest checkpoint of at most that size.
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>>;
+    /// The notes of the newest `limit` checkpoints, newest first.
+    fn checkpoints(&self, limit: u64) -> Result<Vec<String>>;
     /// Counts and sizes.
     fn counts(&self) -> Result<Counts>;
     /// Copies a consistent state to a new file at `to`.
@@ -293,7 +295,9 @@ pub trait Append {
     fn set_session(&mut self, head: &SessionHead) -> Result<()>;
     /// Moves the log's head.
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
-    /// Adds a checkpoint, unless there is one of that size.
+    /// Whether any entry of the log is about keys.
+    fn is_keyed(&mut self) -> Result<bool>;
+    /// Adds a checkpoint, or signatures to the one of that size.
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
 }
 

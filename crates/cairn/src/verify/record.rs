@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_core::Sha;
 use cairn_core::entry::{
-    BRIEF, EVENT, GENESIS, Genesis, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment,
+    BRIEF, CONTINUATION, EVENT, GENESIS, Genesis, KEY, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment,
 };
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
@@ -14,6 +14,7 @@ use super::context::Contexts;
 use super::memory::Memory;
 use super::{Finding, Reason};
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
+use crate::writer::is_sound_about_log;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -97,6 +98,13 @@ impl<'a> Checker<'a> {
             (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
             (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
             (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf)?,
+            (KEY | CONTINUATION, None) => (!is_sound_about_log(entry.leaf, &mut self.leaf)).then(|| {
+                let message = format!(
+                    "log entry {seq} is of kind `{}` and does not hold what such an entry holds",
+                    entry.kind
+                );
+                Finding::new(Reason::LeafMismatch, "entry", message).at(seq)
+            }),
             (kind, thought) => {
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");

@@ -53,7 +53,8 @@ fn a_checkpoint_is_signed_and_covers_everything_recorded_before() {
     let cairn = place.open();
     think(&cairn, "one");
     let stated = cairn.checkpoint().unwrap();
-    assert_eq!(stated.size, 2);
+    // The first entry, the thought, and the key that signs.
+    assert_eq!(stated.size, 3);
     let key =
         cairn::load_key(&KeyFolder::new(place.0.path().join("keys")).path(&stated.origin)).unwrap().unwrap();
     let note: CheckpointNote = stated.note.parse().unwrap();
@@ -63,8 +64,8 @@ fn a_checkpoint_is_signed_and_covers_everything_recorded_before() {
     let report = cairn.verify(&Scope::All).unwrap();
     assert!(report.valid(), "{report:?}");
     let coverage = report.coverage.unwrap();
-    assert_eq!((coverage.signed, coverage.stated, coverage.checkpoints), (2, 2, 1));
-    assert_eq!(coverage.outside.unwrap().size, 2);
+    assert_eq!((coverage.signed, coverage.stated, coverage.checkpoints), (3, 3, 1));
+    assert_eq!(coverage.outside.unwrap().size, 3);
     assert!(report.notes.iter().all(|note| note.starts_with("the search indexes")), "{:?}", report.notes);
 
     think(&cairn, "two");
@@ -106,7 +107,7 @@ fn checkpoints_are_made_by_themselves_after_256_entries_and_at_the_end() {
     assert!(cairn.newest_checkpoint().unwrap().unwrap().size >= 256);
     cairn.close();
     let cairn = place.open();
-    assert_eq!(cairn.newest_checkpoint().unwrap().unwrap().size, 301);
+    assert_eq!(cairn.newest_checkpoint().unwrap().unwrap().size, 302);
     assert!(cairn.verify(&Scope::All).unwrap().valid());
     // Reading makes none.
     let before = cairn.verify(&Scope::All).unwrap().coverage.unwrap().checkpoints;
@@ -131,10 +132,10 @@ fn a_proof_convinces_whoever_has_the_bytes_and_the_key() {
         assert!(receipt.verify(proof.leaf.replace("ada", "eve").as_bytes(), key.verifying_key()).is_err());
     }
     // The newest is in no checkpoint yet: one is made.
-    let newest = cairn.prove(21).unwrap();
-    assert_eq!(newest.checkpoint.size, 22);
+    let newest = cairn.prove(22).unwrap();
+    assert_eq!(newest.checkpoint.size, 23);
     let grown = cairn.prove_growth(old.size).unwrap();
-    assert!(verify_consistency(old.size, 22, &old.root, &newest.checkpoint.root, &grown.proof));
+    assert!(verify_consistency(old.size, 23, &old.root, &newest.checkpoint.root, &grown.proof));
     assert!(matches!(cairn.prove(99), Err(Error::NotFound { .. })));
     assert!(matches!(cairn.prove_growth(99), Err(Error::Invalid(_))));
 }
@@ -157,7 +158,7 @@ fn an_old_backup_put_back_is_refused_for_writing_and_reported() {
     assert!(older.verify(&Scope::All).unwrap().valid());
     let refused = older.record(NewThought::new(ThoughtType::Plan, "x").session("s").agent("a")).unwrap_err();
     assert_eq!(refused.code(), "FORBIDDEN");
-    assert!(refused.to_string().contains("an older copy of a log that had 3 entries"), "{refused}");
+    assert!(refused.to_string().contains("an older copy of a log that had 4 entries"), "{refused}");
     drop(older);
 
     // Put back in the place of the newer one, it is a log that lost its end.
@@ -168,7 +169,7 @@ fn an_old_backup_put_back_is_refused_for_writing_and_reported() {
     let report = back.verify(&Scope::All).unwrap();
     assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
     assert!(
-        report.findings[0].message.contains("this machine saw 3 entries"),
+        report.findings[0].message.contains("this machine saw 4 entries"),
         "{}",
         report.findings[0].message
     );
@@ -192,7 +193,7 @@ fn two_databases_grown_from_one_backup_are_told_apart() {
     stranger.close();
     let there = place.options().open(&other).unwrap();
     assert!(
-        matches!(there.standing(), Standing::Diverged { agrees_at: Some(2), .. }),
+        matches!(there.standing(), Standing::Diverged { agrees_at: Some(3), .. }),
         "{:?}",
         there.standing()
     );
@@ -211,7 +212,7 @@ fn a_database_that_is_gone_is_not_quietly_replaced_by_an_empty_one() {
         let _ = std::fs::remove_file(format!("{}{end}", place.database().display()));
     }
     let error = place.options().open(place.database()).err().unwrap();
-    assert!(error.to_string().contains("with 2 entries"), "{error}");
+    assert!(error.to_string().contains("with 3 entries"), "{error}");
     // Nor by another log.
     Options::new().open(place.database()).unwrap().close();
     let another = place.open();
@@ -269,7 +270,7 @@ fn a_log_that_contradicts_its_bytes_is_not_signed_and_not_written_to() {
     let sql = rusqlite::Connection::open(place.database()).unwrap();
     sql.execute_batch("DROP TRIGGER entry_no_update").unwrap();
     sql.execute(
-        "UPDATE entry SET leaf = CAST(replace(CAST(leaf AS TEXT), 'ada', 'adb') AS BLOB) WHERE seq = 2",
+        "UPDATE entry SET leaf = CAST(replace(CAST(leaf AS TEXT), 'ada', 'adb') AS BLOB) WHERE seq = 3",
         [],
     )
     .unwrap();
@@ -286,4 +287,32 @@ fn a_key_from_the_environment_signs_only_its_own_log() {
     think(&cairn, "one");
     let error = cairn.checkpoint().unwrap_err().to_string();
     assert!(error.contains("the key is for the log `cairn/another`"), "{error}");
+}
+
+#[test]
+fn a_second_client_without_the_key_goes_on_unsigned_and_nobody_cries_wolf() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "here");
+    cairn.close();
+    // Another user's program on the same file: it has its own keys and its own memory.
+    let other = tempfile::tempdir().unwrap();
+    let there = || {
+        let signer = KeyFolder::new(other.path().join("keys"));
+        Options::new().signer(signer).heads(other.path().join("heads")).open(place.database()).unwrap()
+    };
+    let second = there();
+    think(&second, "there");
+    let stated = second.checkpoint().unwrap();
+    assert_eq!(stated.signed_by, Vec::<String>::new());
+    second.close();
+    let report = there().verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{report:?}");
+    assert!(report.coverage.unwrap().signed_by.unwrap().contains("compare it with the one you were given"));
+    let first = place.open();
+    let report = first.verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{report:?}");
+    // The one with the key signs what both have written.
+    assert_eq!(first.checkpoint().unwrap().signed_by.len(), 1);
+    assert!(first.verify(&Scope::All).unwrap().valid());
 }

@@ -1,5 +1,6 @@
 //! `cairn doctor`: is this database all right, and if not, what to do.
 
+mod log;
 mod surroundings;
 
 use cairn::{Cairn, OpenError, Options, Status};
@@ -10,6 +11,7 @@ use super::Outcome;
 use crate::args::App;
 use crate::database::{Location, Source};
 use crate::error::CliError;
+use crate::state::prove;
 use crate::term::{Palette, count, minute, visible, wrap};
 
 /// Look at the database and say what is wrong and what to do
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     /// Rebuild what is derived from the records: the search index
     #[arg(long)]
     rebuild: bool,
+    /// Forget what is remembered of the log here, so that another one can begin or an older state be used
+    #[arg(long, conflicts_with = "rebuild")]
+    forget: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -56,6 +61,9 @@ impl Check {
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let location = app.location()?;
+    if args.forget {
+        return log::forget(&location, app);
+    }
     let mut checks = vec![Check::ok("version", format!("cairn {}", env!("CARGO_PKG_VERSION")))];
     let mut status = None;
     match open(&location, &mut checks) {
@@ -67,6 +75,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
                     Err(error) => Check::problem("rebuild", error.into()),
                 });
             }
+            log::look(&cairn, &mut checks);
             match cairn.status() {
                 Ok(found) => status = Some(found),
                 Err(error) => checks.push(Check::problem("records", error.into())),
@@ -94,7 +103,7 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
         Source::User => "of this user; no .cairn folder here or above",
     };
     let path = &location.path;
-    let cairn = match Options::new().create(false).open(path) {
+    let cairn = match prove(Options::new().create(false), path)?.open(path) {
         Ok(cairn) => cairn,
         // For once a missing folder is told from a missing file: it is what stands in the way.
         Err(error @ OpenError::NoFolder { .. }) if location.source == Source::Named => {

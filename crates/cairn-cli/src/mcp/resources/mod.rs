@@ -21,6 +21,7 @@ const LISTED: u64 = 50;
 
 const JSON: &str = "application/json";
 const MARKDOWN: &str = "text/markdown";
+const TEXT: &str = "text/plain";
 
 /// Addresses of one kind.
 pub struct Template {
@@ -35,7 +36,7 @@ pub struct Template {
 }
 
 /// All there are.
-pub static TEMPLATES: [Template; 6] = [
+pub static TEMPLATES: [Template; 7] = [
     Template {
         uri: "cairn://thought/{id}",
         name: "thought",
@@ -84,6 +85,14 @@ pub static TEMPLATES: [Template; 6] = [
         mime: JSON,
         set: Set::Snapshot,
     },
+    Template {
+        uri: "cairn://checkpoint/{size}",
+        name: "checkpoint",
+        title: "Checkpoint",
+        description: "What was stated about the log: `latest`, or the newest of at most that size.",
+        mime: TEXT,
+        set: Set::Proof,
+    },
 ];
 
 impl Template {
@@ -125,6 +134,14 @@ pub fn list(cairn: &Cairn, offered: &[&'static Template]) -> Result<Vec<Resource
                     .with_mime_type(JSON),
             );
         }
+    }
+    if offered.iter().any(|template| template.set == Set::Proof) && cairn.newest_checkpoint()?.is_some() {
+        resources.push(
+            Resource::new(Place::Checkpoint("latest".to_string()).uri(), "checkpoint latest")
+                .with_title("Newest checkpoint")
+                .with_description("the log's size and root, signed: keep it elsewhere")
+                .with_mime_type(TEXT),
+        );
     }
     Ok(resources)
 }

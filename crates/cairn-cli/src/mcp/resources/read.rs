@@ -5,7 +5,7 @@ use cairn::{BriefRequest, Cairn, Error};
 use rmcp::model::ResourceContents;
 use serde::Serialize;
 
-use super::{JSON, MARKDOWN, Place};
+use super::{JSON, MARKDOWN, Place, TEXT};
 use crate::data::Tree;
 use crate::data_plans::RoadmapData;
 use crate::mcp::envelope::Failure;
@@ -34,6 +34,14 @@ pub fn read(cairn: &Cairn, place: Place, uri: &str) -> Result<ResourceContents, 
         Place::Roadmap(id) => {
             let roadmap = cairn.roadmaps().get(&id)?;
             json(uri, &RoadmapData::new(id, roadmap))
+        }
+        Place::Checkpoint(size) => {
+            let stated = match size.as_str() {
+                "latest" => cairn.newest_checkpoint()?,
+                number => number.parse().ok().map(|size| cairn.checkpoint_at(size)).transpose()?.flatten(),
+            };
+            let stated = stated.ok_or_else(|| not_found("checkpoint", size))?;
+            Ok(ResourceContents::text(stated.note, uri).with_mime_type(TEXT))
         }
         Place::Context(id) => {
             let context = id.parse().ok().map(|number| cairn.context(number)).transpose()?.flatten();

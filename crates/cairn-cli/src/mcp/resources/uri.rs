@@ -19,6 +19,8 @@ pub enum Place {
     Roadmap(String),
     /// A snapshot, by its number.
     Context(String),
+    /// The newest checkpoint, or the newest of at most a size.
+    Checkpoint(String),
 }
 
 impl Place {
@@ -38,6 +40,7 @@ impl Place {
             ("brief", None) => Place::Brief(id),
             ("roadmap", None) => Place::Roadmap(id),
             ("context", None) => Place::Context(id),
+            ("checkpoint", None) => Place::Checkpoint(id),
             _ => return None,
         };
         parts.next().is_none().then_some(place)
@@ -52,6 +55,7 @@ impl Place {
             Place::Brief(id) => format!("{SCHEME}brief/{}", encode(id)),
             Place::Roadmap(id) => format!("{SCHEME}roadmap/{}", encode(id)),
             Place::Context(id) => format!("{SCHEME}context/{}", encode(id)),
+            Place::Checkpoint(size) => format!("{SCHEME}checkpoint/{}", encode(size)),
         }
     }
 
@@ -61,6 +65,7 @@ impl Place {
             Place::Thought(_) | Place::Tree(_) => Set::Trail,
             Place::SessionBrief(..) | Place::Brief(_) => Set::Memory,
             Place::Roadmap(_) | Place::Context(_) => Set::Snapshot,
+            Place::Checkpoint(_) => Set::Proof,
         }
     }
 }
@@ -107,6 +112,7 @@ mod tests {
             Place::Brief(odd.clone()),
             Place::Roadmap(odd.clone()),
             Place::Context("7".into()),
+            Place::Checkpoint("latest".into()),
         ] {
             assert_eq!(Place::parse(&place.uri()), Some(place));
         }
@@ -133,6 +139,7 @@ mod tests {
             "cairn://session/s/tree/x",
             "cairn://session//tree",
             "cairn://planet/x",
+            "cairn://checkpoint",
             "cairn://thought/%",
             "cairn://thought/%2",
             "cairn://thought/%zz",

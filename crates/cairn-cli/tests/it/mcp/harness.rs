@@ -138,6 +138,8 @@ pub struct End {
 pub fn command(database: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
     command.arg("--db").arg(database).arg("mcp");
+    // Keys and heads of a test belong to the test.
+    command.env("CAIRN_STATE", database.with_extension("state"));
     command
 }
 

@@ -42,7 +42,7 @@ fn a_client_of_the_newest_revision_needs_no_handshake() {
 
     let answer = server.request("tools/list", json!({ "_meta": meta() }));
     assert_eq!(answer["result"]["resultType"], "complete");
-    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 41);
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 44);
 
     let arguments = json!({ "plan_description": "p", "session_id": "s" });
     let params = json!({ "name": "thought_plan", "arguments": arguments, "_meta": meta() });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::harness::Server;
 
-const NAMES: [&str; 41] = [
+const NAMES: [&str; 44] = [
     "thought_record",
     "thought_plan",
     "thought_analysis",
@@ -48,6 +48,9 @@ const NAMES: [&str; 41] = [
     "session_list",
     "session_state",
     "entity_get",
+    "log_checkpoint",
+    "log_prove",
+    "log_verify",
 ];
 
 const RECORD: [&str; 18] = [
@@ -90,7 +93,7 @@ fn every_tool_is_listed_once_with_schemas_and_all_hints() {
             | "turn_step" | "turn_note" | "turn_end" | "summary_apply" | "brief_build" => {
                 (false, false, false)
             }
-            "context_ensure" => (false, false, true),
+            "context_ensure" | "log_checkpoint" | "log_prove" => (false, false, true),
             "roadmap_register" => (false, true, true),
             _ => (true, false, true),
         };
@@ -111,7 +114,7 @@ fn every_tool_is_listed_once_with_schemas_and_all_hints() {
 #[test]
 fn tool_sets_are_chosen_on_the_command_line() {
     let expected =
-        [("trail", 14), ("snapshot", 13), ("trail,snapshot", 27), ("memory", 14), ("all", 41), ("proof", 0)];
+        [("trail", 14), ("snapshot", 13), ("trail,snapshot", 27), ("memory", 14), ("all", 44), ("proof", 3)];
     for (sets, count) in expected {
         let mut server = Server::with_args(&["--tools", sets]);
         let answer = server.request("initialize", super::harness::initialize("2025-11-25"));

@@ -306,8 +306,20 @@ impl Append for SqliteAppend<'_> {
         self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
     }
 
+    fn is_keyed(&mut self) -> Result<bool> {
+        // The second condition lets the small index be used.
+        let sql =
+            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
+        self.one(sql, [], |_| Ok(())).map(|found| found.is_some())
+    }
+
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {
-        self.execute("INSERT OR IGNORE INTO checkpoint (size, note) VALUES (?1, ?2)", params![size, note])
+        self.execute(
+            "INSERT INTO checkpoint (size, note) VALUES (?1, ?2)
+             ON CONFLICT (size) DO UPDATE SET note = excluded.note
+               WHERE length(excluded.note) > length(note) AND substr(excluded.note, 1, length(note)) = note",
+            params![size, note],
+        )
     }
 }
 

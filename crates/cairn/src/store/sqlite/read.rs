@@ -387,6 +387,16 @@ impl Store for SqliteStore {
         })
     }
 
+    fn checkpoints(&self, limit: u64) -> Result<Vec<String>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            connection
+                .prepare_cached("SELECT note FROM checkpoint ORDER BY size DESC LIMIT ?1")?
+                .query_map([limit], |row| row.get(0))?
+                .collect()
+        })
+    }
+
     fn counts(&self) -> Result<Counts> {
         self.read(|connection| {
             let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -105,6 +105,7 @@ fn the_newest_sessions_and_the_roadmaps_are_listed() {
         "cairn://brief/{id}",
         "cairn://roadmap/{id}",
         "cairn://context/{id}",
+        "cairn://checkpoint/{size}",
     ];
     assert_eq!(uris, expected);
     for template in templates.as_array().unwrap() {
@@ -128,7 +129,9 @@ fn what_is_not_there_is_told_in_words_and_no_path_is_followed() {
         ("cairn://roadmap/..%2Fcairn.db", "uri: roadmap_id: must be"),
         ("cairn://context/7", "uri: no context `7`"),
         ("cairn://context/x", "uri: no context `x`"),
-        ("cairn://checkpoint/latest", "uri: not an address of anything here"),
+        ("cairn://checkpoint/latest", "uri: no checkpoint `latest`"),
+        ("cairn://checkpoint/0", "uri: no checkpoint `0`"),
+        ("cairn://checkpoint/-1", "uri: no checkpoint `-1`"),
         ("cairn://thought/%zz", "uri: not an address of anything here"),
         ("cairn://thought/a%00b", "uri: not an address of anything here"),
         ("file:///etc/passwd", "uri: not an address of anything here"),
@@ -153,7 +156,7 @@ fn resources_come_with_their_tools() {
         ("trail", 2, "cairn://brief/x"),
         ("memory", 2, "cairn://thought/x"),
         ("snapshot", 2, "cairn://session/s/tree"),
-        ("proof", 0, "cairn://roadmap/x"),
+        ("proof", 1, "cairn://roadmap/x"),
     ] {
         let mut server = Server::with_args(&["--tools", sets]);
         server.request("initialize", initialize("2025-11-25"));

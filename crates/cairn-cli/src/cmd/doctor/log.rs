@@ -1,0 +1,144 @@
+//! Whether the log is the one that is remembered, whether it can be signed, and the ways out if not.
+
+use cairn::{Cairn, HeadFolder, Standing};
+use serde_json::json;
+
+use super::{Check, Location, State};
+use crate::args::App;
+use crate::cmd::Outcome;
+use crate::error::CliError;
+use crate::state::{self, StateFolder};
+use crate::term::count;
+
+/// Adds what is to be said of the log and of its key.
+pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
+    let Ok(status) = cairn.status() else { return };
+    checks.push(match cairn.standing() {
+        Standing::Unknown => match StateFolder::find() {
+            Some(_) => Check::ok("heads", "nothing is remembered of this log yet; the next checkpoint is"),
+            None => Check::warn(
+                "heads",
+                "there is no folder to remember heads in, so a log that lost its end would look intact",
+                "set CAIRN_STATE to a folder away from the database",
+            ),
+        },
+        Standing::Extends(seen) => {
+            let newer = match status.entries.saturating_sub(seen.size) {
+                0 => "nothing was added since".to_string(),
+                newer => format!("{} since", count(newer, "entry")),
+            };
+            Check::ok(
+                "heads",
+                format!("extends the {} seen on {}; {newer}", count(seen.size, "entry"), seen.at),
+            )
+        }
+        Standing::Behind { newest, same_place } => {
+            let lost = newest.size.saturating_sub(status.entries);
+            let message = match same_place {
+                true => format!(
+                    "an older state was put back: the newest {} seen here are missing",
+                    count(lost, "entry")
+                ),
+                false => {
+                    format!("an older copy: the log it was taken from has {} more", count(lost, "entry"))
+                }
+            };
+            refused(message, &["put the newer database back, if there is one"], true)
+        }
+        Standing::Diverged { head, agrees_at } => {
+            let common = match agrees_at {
+                Some(size) => format!("; the first {} are the same", count(*size, "entry")),
+                None => String::new(),
+            };
+            let seen = count(head.size, "entry");
+            refused(
+                format!(
+                    "another past than the {seen} seen on {}{common}: rewritten, or grown from a copy",
+                    head.at
+                ),
+                &["find the database that was seen, and keep this one as evidence"],
+                false,
+            )
+        }
+        Standing::OtherLog { origin, newest } => {
+            let had = newest
+                .as_ref()
+                .map(|head| format!(" with {}", count(head.size, "entry")))
+                .unwrap_or_default();
+            refused(
+                format!("another log was here before: `{origin}`{had}"),
+                &["put that database back"],
+                false,
+            )
+        }
+    });
+    checks.push(key(&status.origin));
+}
+
+/// A state in which nothing is recorded, and the ways out.
+fn refused(message: String, first: &[&str], extendable: bool) -> Check {
+    let mut advice: Vec<String> = first.iter().map(ToString::to_string).collect();
+    if extendable {
+        advice.push("or take the missing entries from an export: `cairn import FILE --extend`".to_string());
+    }
+    advice.push(
+        "or begin a new log that names this one: `cairn log new --reason TEXT`; this file is kept beside it"
+            .to_string(),
+    );
+    advice.push(
+        "or, if all of it is as you want it, `cairn doctor --forget`: then nobody can tell any more"
+            .to_string(),
+    );
+    Check { name: "heads", state: State::Problem, message: message + ": nothing is recorded", advice }
+}
+
+/// Whether there is a key, and whether it can be used.
+fn key(origin: &str) -> Check {
+    match state::signer() {
+        Err(error) => Check::problem("key", error),
+        Ok(None) => Check::warn(
+            "key",
+            "checkpoints are not signed",
+            "unset CAIRN_SIGNER to have a key made for you, or hand one over in CAIRN_KEY",
+        ),
+        Ok(Some(signer)) => match signer.keys(origin) {
+            Err(error) => Check::problem("key", CliError::refused(error)),
+            Ok(keys) => match &keys[..] {
+                [] => Check::ok("key", "none yet; the first checkpoint makes one"),
+                [key] => Check::ok("key", format!("{} signs checkpoints", key.id())),
+                [_, next, ..] => Check::warn(
+                    "key",
+                    format!("{} is about to take over, and both sign", next.id()),
+                    "`cairn key rotate` finishes the change",
+                ),
+            },
+        },
+    }
+}
+
+/// Forgets what is remembered of the log that is, or was, at a place.
+pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError> {
+    let Some(state) = StateFolder::find() else {
+        return Err(CliError::not_found("nothing is remembered: there is no folder for it"));
+    };
+    let heads = HeadFolder::new(state.heads());
+    let here = match location.path.exists() {
+        true => Some(location.open_to_read()?.status()?.origin),
+        false => None,
+    };
+    let seen = heads.log_at(&location.path);
+    let mut logs: Vec<String> = here.into_iter().chain(seen).collect();
+    logs.dedup();
+    logs.retain(|origin| heads.read(origin).is_ok_and(|remembered| !remembered.heads.is_empty()));
+    for origin in &logs {
+        heads.forget(origin, &location.path).map_err(CliError::failed)?;
+    }
+    if app.ui.json {
+        app.ui.print_json(&json!({"forgotten": logs}))?;
+    } else if logs.is_empty() {
+        app.ui.remark("Nothing was remembered of it.");
+    } else {
+        app.ui.remark(&format!("Forgotten: {}", logs.join(", ")));
+    }
+    Ok(Outcome::Fine)
+}

@@ -1,0 +1,108 @@
+//! What this user keeps away from every database: signing keys, and the heads of logs that were seen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cairn::{KeyFolder, KeySigner, Options, Signer};
+
+use crate::error::CliError;
+
+/// The folder of it all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateFolder {
+    pub(crate) path: PathBuf,
+}
+
+impl StateFolder {
+    /// `$CAIRN_STATE`, else `$XDG_STATE_HOME/cairn`, else `~/.local/state/cairn`; none if there is no home folder.
+    pub(crate) fn find() -> Option<StateFolder> {
+        let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let path = named("CAIRN_STATE")
+            .or_else(|| named("XDG_STATE_HOME").map(|state| state.join("cairn")))
+            .or_else(|| std::env::home_dir().map(|home| home.join(".local/state/cairn")))?;
+        path.is_absolute().then_some(StateFolder { path })
+    }
+
+    /// The signing keys.
+    pub(crate) fn keys(&self) -> PathBuf {
+        self.path.join("keys")
+    }
+
+    /// The heads of logs that were seen.
+    pub(crate) fn heads(&self) -> PathBuf {
+        self.path.join("heads")
+    }
+}
+
+/// Who signs checkpoints.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Signing {
+    /// A key in a file of this user's, made when it is first needed.
+    File,
+    /// A key handed over in `CAIRN_KEY`.
+    Environment(String),
+    /// Nobody.
+    Nobody,
+}
+
+impl Signing {
+    /// What `CAIRN_SIGNER` and `CAIRN_KEY` ask for.
+    pub(crate) fn find() -> Result<Signing, CliError> {
+        let text = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+        match (text("CAIRN_SIGNER").as_deref(), text("CAIRN_KEY")) {
+            (None | Some("file"), None) => Ok(Signing::File),
+            (None, Some(key)) => Ok(Signing::Environment(key)),
+            (Some("none"), _) => Ok(Signing::Nobody),
+            (Some(other), _) => Err(CliError::usage(format!(
+                "CAIRN_SIGNER: there is no way to sign called `{other}`"
+            ))
+            .hint(
+                "`file` (the default) keeps a key for you, `none` signs nothing; CAIRN_KEY hands a key over",
+            )),
+        }
+    }
+}
+
+/// Who signs, if somebody does.
+pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
+    Ok(match (StateFolder::find(), Signing::find()?) {
+        (Some(state), Signing::File) => Some(Arc::new(KeyFolder::new(state.keys()))),
+        (_, Signing::Environment(key)) => {
+            let key = key.trim().parse().map_err(|error| {
+                CliError::usage(format!("CAIRN_KEY cannot be used: {error}"))
+                    .hint("it must be a whole `PRIVATE+KEY+…` line, as `cairn key new` prints it")
+            })?;
+            Some(Arc::new(KeySigner::new(key)))
+        }
+        (None, Signing::File) | (_, Signing::Nobody) => None,
+    })
+}
+
+/// Adds to `options` who signs, and where heads are remembered.
+pub(crate) fn prove(mut options: Options, database: &Path) -> Result<Options, CliError> {
+    if let Some(signer) = signer()? {
+        options = options.shared_signer(signer);
+    }
+    if let Some(state) = StateFolder::find() {
+        away_from(database, &state.path)?;
+        options = options.heads(state.heads());
+    }
+    Ok(options)
+}
+
+/// Whoever can write the database must not find the keys beside it.
+fn away_from(database: &Path, state: &Path) -> Result<(), CliError> {
+    let folder = database.parent().unwrap_or(Path::new(""));
+    let same = |a: &Path, b: &Path| match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    };
+    if [state.to_path_buf(), state.join("keys"), state.join("heads")].iter().any(|path| same(path, folder)) {
+        return Err(CliError::refused(format!(
+            "`{}` holds your keys: a database does not belong there",
+            folder.display()
+        ))
+        .hint("name another folder with `--db`, or move the keys with CAIRN_STATE"));
+    }
+    Ok(())
+}
