@@ -8,6 +8,7 @@ mod checkpoints;
 mod context;
 mod memory;
 mod record;
+mod time;
 mod whole;
 
 use std::fmt;

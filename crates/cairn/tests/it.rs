@@ -3,6 +3,9 @@
 #[path = "it/harness.rs"]
 mod harness;
 
+/// Twenty attacks, and which layer notices.
+#[path = "it/attacks.rs"]
+mod attacks;
 /// Several handles and many threads on one file.
 #[path = "it/concurrent.rs"]
 mod concurrent;

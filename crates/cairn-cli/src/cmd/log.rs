@@ -69,6 +69,7 @@ fn look(cairn: &Cairn, limit: u64) -> Result<Shown, CliError> {
         Standing::Diverged { head: seen, .. } => {
             (Some(head(seen)), "is not what is remembered of it".to_string())
         }
+        Standing::Unreadable { why } => (None, format!("cannot be compared with what is remembered: {why}")),
         Standing::OtherLog { origin, newest } => {
             (newest.as_ref().map(head), format!("another log was here: {origin}"))
         }

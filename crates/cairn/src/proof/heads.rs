@@ -242,6 +242,11 @@ pub enum Standing {
         /// The largest remembered size at which it still agrees.
         agrees_at: Option<u64>,
     },
+    /// It could not be compared: the database is damaged, or what is remembered cannot be read.
+    Unreadable {
+        /// Why not.
+        why: String,
+    },
     /// Another log was seen at this place.
     OtherLog {
         /// Its name.

@@ -29,6 +29,7 @@ impl Cairn {
             let known =
                 |key| OutsideKey { key, source: "remembered here".to_string(), must_have_signed: true };
             outside.keys.extend(remembered.keys.into_iter().map(known));
+            outside.stated.extend(remembered.heads.iter().map(|head| head.size));
             outside.heads.extend(remembered.heads.last().map(|head| OutsideHead {
                 witness: "this machine".to_string(),
                 size: head.size,
@@ -52,20 +53,22 @@ impl Cairn {
     }
 }
 
-/// How a log stands to what is remembered of it.
-pub(crate) fn standing_of(
-    heads: Option<&HeadFolder>,
-    store: &dyn Store,
-    path: &Path,
-) -> Result<Standing, OpenError> {
-    let Some(heads) = heads else { return Ok(Standing::Unknown) };
-    let failed = |source| OpenError::Store { path: path.to_path_buf(), source };
+/// How a log stands to what is remembered of it. A database that is too damaged to tell can still be opened, to be
+/// verified and read.
+pub(crate) fn standing_of(heads: Option<&HeadFolder>, store: &dyn Store, path: &Path) -> Standing {
+    match heads.map_or(Ok(Standing::Unknown), |heads| compare(heads, store, path)) {
+        Ok(standing) => standing,
+        Err(error) => Standing::Unreadable { why: error.to_string() },
+    }
+}
+
+fn compare(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Standing, StoreError> {
     let unreadable =
-        |error| failed(StoreError::Other(format!("what is remembered of it cannot be read: {error}")));
+        |error| StoreError::Other(format!("what is remembered of the log cannot be read: {error}"));
     // The name of a log never changes. What is remembered is read before its length, which only grows.
-    let origin = store.head().map_err(failed)?.origin;
+    let origin = store.head()?.origin;
     let remembered = heads.read(&origin).map_err(unreadable)?;
-    let head = store.head().map_err(failed)?;
+    let head = store.head()?;
     if remembered.heads.is_empty()
         && let Some(other) = heads.log_at(path).filter(|other| *other != origin)
     {
@@ -75,7 +78,6 @@ pub(crate) fn standing_of(
     standing(&remembered, path, head.size, |size| {
         cairn_core::log::root(size, &mut |level, index| store.node(level, index))
     })
-    .map_err(failed)
 }
 
 /// A log that was seen at a place where there is no file now.
@@ -106,6 +108,9 @@ pub(crate) fn refusal(standing: &Standing) -> Option<String> {
              {ways}",
             head.size, head.at
         ),
+        Standing::Unreadable { why } => {
+            format!("the log cannot be held against what is remembered of it: {why}; {ways}")
+        }
         Standing::OtherLog { origin, newest } => format!(
             "another log was seen in this place: `{origin}`{}. Nothing is recorded; {ways}",
             newest.as_ref().map(|head| format!(", {} entries on {}", head.size, head.at)).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Checking what was stated about the log: its checkpoints, the keys that signed them, and the heads that others
 //! remember.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cairn_core::Sha;
 use cairn_core::entry::KEY;
@@ -21,6 +21,8 @@ pub struct Outside {
     pub keys: Vec<OutsideKey>,
     /// Heads that were seen elsewhere.
     pub heads: Vec<OutsideHead>,
+    /// Sizes at which this machine has seen checkpoints: they must be there.
+    pub stated: Vec<u64>,
 }
 
 /// A key that the verifier trusts.
@@ -84,12 +86,14 @@ pub fn check(
     let mut coverage = Coverage::default();
     let mut nodes = Nodes::new(audit);
     let mut notes = Vec::new();
+    let mut sizes = HashSet::new();
     let mut failed: Result<()> = Ok(());
     audit.checkpoints(&mut |size, text| {
         if failed.is_err() {
             return;
         }
         coverage.checkpoints += 1;
+        sizes.insert(size);
         match check_one(head, size, text, &mut nodes) {
             Ok(Ok(note)) => notes.push(note),
             Ok(Err(finding)) => findings.add(finding),
@@ -97,6 +101,12 @@ pub fn check(
         }
     })?;
     failed?;
+    for size in outside.stated.iter().filter(|size| **size <= head.size) {
+        if !sizes.contains(&(*size as i64)) {
+            let message = format!("the checkpoint at {size}, which this machine has seen, is gone");
+            findings.add(Finding::new(Reason::MissingRecord, "checkpoint", message));
+        }
+    }
     coverage.stated = notes.last().map_or(0, |note| note.checkpoint().size());
     check_signatures(audit, outside, &notes, &mut coverage, findings)?;
     for seen in &outside.heads {

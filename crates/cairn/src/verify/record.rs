@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::context::Contexts;
 use super::memory::Memory;
+use super::time::Times;
 use super::{Finding, Reason};
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
 use crate::writer::is_sound_about_log;
@@ -39,6 +40,8 @@ pub struct Checker<'a> {
     pub contexts: Contexts,
     /// Checks events and briefs.
     pub memory: Memory,
+    /// The times of thoughts.
+    pub times: Times,
     /// Thoughts seen.
     pub thoughts: u64,
     /// Thoughts seen that the derived list of actions must name.
@@ -68,6 +71,7 @@ impl<'a> Checker<'a> {
             link: Vec::new(),
             contexts: Contexts::default(),
             memory: Memory::default(),
+            times: Times::default(),
             thoughts: 0,
             actions: 0,
         }
@@ -143,6 +147,7 @@ impl<'a> Checker<'a> {
         leaf: &[u8],
     ) -> Result<Option<Finding>> {
         self.thoughts += 1;
+        self.times.see(seq, thought.timestamp);
         let place =
             |reason, table, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
                 let what = format!("thought `{}`", thought.id);

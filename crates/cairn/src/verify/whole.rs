@@ -7,6 +7,7 @@ use cairn_core::log::{Edge, Node};
 
 use super::checkpoints::{self, Outside};
 use super::record::Checker;
+use super::time::Times;
 use super::{Finding, Findings, Progress, Reason, Report};
 use crate::error::Result;
 use crate::store::{Audit, LogHead, Store, StoreError, Totals};
@@ -29,6 +30,9 @@ struct Part {
     findings: Findings,
     counted: Totals,
     actions: u64,
+    /// Where it begins.
+    from: u64,
+    times: Times,
     chunks: Vec<Subtree>,
 }
 
@@ -42,10 +46,12 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
 
     let mut tree = Some(Edge::empty());
     let (mut counted, mut actions) = (Totals::default(), 0);
+    let mut times = Times::default();
     for part in parts {
         findings.append(part.findings);
         counted.add(&part.counted);
         actions += part.actions;
+        times.append(part.from, part.times);
         for subtree in part.chunks {
             tree = add_to_tree(tree, subtree, &*audit, &mut findings)?;
         }
@@ -65,6 +71,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
         let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
         notes.push(format!("the search indexes do not cover the newest {newest} yet"));
     }
+    notes.extend(times.note_of());
     // Without a tree there is nothing that a statement about it could be held against.
     let coverage = match root {
         Some(_) => Some(checkpoints::check(&*audit, &head, outside, &mut findings)?),
@@ -146,6 +153,7 @@ fn check_part(
     let mut checker = Checker::new(audit, &head.origin, derived_through);
     let mut findings = Findings::default();
     let mut subtrees = Vec::new();
+    let from = chunks.start * CHUNK;
     for chunk in chunks {
         let from = chunk * CHUNK;
         let to = (from + CHUNK).min(head.size);
@@ -166,6 +174,8 @@ fn check_part(
             ..Totals::default()
         },
         actions: checker.actions,
+        from,
+        times: checker.times,
         chunks: subtrees,
     })
 }

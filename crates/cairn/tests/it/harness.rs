@@ -30,6 +30,10 @@ pub fn counting() -> Options {
     })
 }
 
+fn signing_in(folder: &Path) -> Options {
+    Options::new().signer(cairn::KeyFolder::new(folder.join("keys"))).heads(folder.join("heads"))
+}
+
 impl TestCairn {
     pub fn new() -> TestCairn {
         TestCairn::with(counting())
@@ -38,6 +42,19 @@ impl TestCairn {
     /// With the ids and the clock that users get.
     pub fn real() -> TestCairn {
         TestCairn::with(Options::new())
+    }
+
+    /// Like [`TestCairn::real`], with a key and a memory of heads.
+    pub fn signing() -> TestCairn {
+        let folder = tempfile::tempdir().unwrap();
+        let options = signing_in(folder.path());
+        let cairn = options.open(folder.path().join("cairn.db")).unwrap();
+        TestCairn { cairn, folder }
+    }
+
+    /// How [`TestCairn::signing`] was opened.
+    pub fn options(&self) -> Options {
+        signing_in(self.folder.path())
     }
 
     pub fn with(options: Options) -> TestCairn {

@@ -1,7 +1,7 @@
 //! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
 //! must name a place. Likewise for rows that are deleted, doubled and swapped.
 
-use cairn::{BriefRequest, Cairn, NewSession, NewThought, Report, Scope, ThoughtType};
+use cairn::{BriefRequest, NewSession, NewThought, Options, Report, Scope, ThoughtType};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
@@ -10,7 +10,7 @@ use crate::harness::TestCairn;
 
 /// A database with something in every column that can hold something.
 fn filled() -> TestCairn {
-    let db = TestCairn::real();
+    let db = TestCairn::signing();
     let mut parent: Option<String> = None;
     for i in 0..60 {
         let mut draft = NewThought::new(ThoughtType::ALL[i % 4], format!("thought number {i} of many"))
@@ -62,6 +62,10 @@ fn filled() -> TestCairn {
         let brief_id = brief.brief_id.map(|id| id.to_string());
         db.record(NewThought { brief_id, ..draft }).unwrap();
     }
+    db.checkpoint().unwrap();
+    db.record(NewThought::new(ThoughtType::Plan, "after the checkpoint").session("session 1").agent("ada"))
+        .unwrap();
+    db.checkpoint().unwrap();
     // A search makes the index cover all of it.
     let query = cairn::SearchQuery { query: "thought".into(), ..Default::default() };
     assert!(!db.search(&query).unwrap().results.is_empty());
@@ -74,6 +78,7 @@ struct Copy {
     folder: tempfile::TempDir,
     sql: Connection,
     triggers: Vec<String>,
+    options: Options,
 }
 
 impl Copy {
@@ -95,7 +100,7 @@ impl Copy {
         for name in list("name") {
             sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
         }
-        Copy { folder, sql, triggers }
+        Copy { folder, sql, triggers, options: db.options() }
     }
 
     /// Puts the triggers back, so that nothing but the change itself can be found.
@@ -104,7 +109,7 @@ impl Copy {
             self.sql.execute_batch(trigger).unwrap();
         }
         self.sql.close().unwrap();
-        Cairn::open(self.folder.path().join("copy.db")).unwrap().verify(&Scope::All).unwrap()
+        self.options.open(self.folder.path().join("copy.db")).unwrap().verify(&Scope::All).unwrap()
     }
 }
 

@@ -60,6 +60,11 @@ pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
                 false,
             )
         }
+        Standing::Unreadable { why } => refused(
+            format!("the log cannot be held against what is remembered of it ({why})"),
+            &["`cairn verify` says what is damaged; restore a backup"],
+            false,
+        ),
         Standing::OtherLog { origin, newest } => {
             let had = newest
                 .as_ref()
