@@ -8,6 +8,7 @@ mod init;
 mod memory;
 mod plan_changes;
 mod plans;
+mod proof;
 mod read;
 mod record;
 mod usage;
