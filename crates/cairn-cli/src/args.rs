@@ -112,12 +112,13 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// The commands as one looks for them, not as the alphabet has them.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Start", &["init", "demo", "mcp"]),
     ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),
-    ("Prove and keep", &["verify", "checkpoint", "prove", "log", "key", "backup", "doctor"]),
+    ("Prove", &["verify", "checkpoint", "prove", "log", "key"]),
+    ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];
 
@@ -180,7 +181,7 @@ fn group(command: &clap::Command, title: &str, names: &[&str]) -> String {
     for name in names {
         let about = command.find_subcommand(name).and_then(|found| found.get_about());
         let about = about.map(ToString::to_string).unwrap_or_default();
-        group.push_str(&format!("  {literal}{name:<11}{literal:#}  {about}\n"));
+        group.push_str(&format!("  {literal}{name:<13}{literal:#}  {about}\n"));
     }
     group + "\n"
 }

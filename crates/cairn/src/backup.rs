@@ -36,16 +36,24 @@ fn copy(store: &dyn Store, part: &Path, to: &Path, progress: &mut dyn FnMut(Prog
     }
     store.backup(part, progress)?;
     fs::File::open(part).and_then(|file| file.sync_all()).map_err(io_error)?;
+    match put_in_place(part, to) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(taken()),
+        placed => placed.map_err(io_error),
+    }
+}
+
+/// Gives a finished file the name it is to have, if nothing has that name, and makes that durable.
+pub(crate) fn put_in_place(part: &Path, to: &Path) -> std::io::Result<()> {
     // Unlike renaming, linking fails if the name has been taken meanwhile. Not every file system can link.
     match fs::hard_link(part, to) {
-        Ok(()) => fs::remove_file(part).map_err(io_error)?,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(taken()),
-        Err(_) => fs::rename(part, to).map_err(io_error)?,
+        Ok(()) => fs::remove_file(part)?,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => fs::rename(part, to)?,
     }
-    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error)?;
+    match to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn taken() -> Error {

@@ -28,6 +28,7 @@
 //! ```
 
 mod backup;
+pub mod bundle;
 mod context;
 mod error;
 mod handle;

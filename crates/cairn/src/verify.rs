@@ -62,6 +62,8 @@ pub enum Reason {
     IndexMismatch,
     /// The log does not match a head that was noted.
     CheckpointMismatch,
+    /// It cannot be read as what it should be.
+    Malformed,
 }
 
 impl Reason {
@@ -77,6 +79,7 @@ impl Reason {
             Reason::Order => "order",
             Reason::IndexMismatch => "index_mismatch",
             Reason::CheckpointMismatch => "checkpoint_mismatch",
+            Reason::Malformed => "malformed",
         }
     }
 }
@@ -167,7 +170,7 @@ impl Finding {
 }
 
 /// How many findings a report names; it counts the rest.
-const MAX_FINDINGS: usize = 100;
+pub(crate) const MAX_FINDINGS: usize = 100;
 
 /// What verification found.
 #[derive(Debug, Clone, Serialize)]
@@ -273,13 +276,15 @@ impl Report {
 
 /// Findings as they come in, from several threads at once.
 #[derive(Default)]
-struct Findings {
+pub(crate) struct Findings {
     list: Vec<Finding>,
-    total: u64,
+    /// How many there are, those that are not in the list included.
+    pub(crate) total: u64,
 }
 
 impl Findings {
-    fn add(&mut self, finding: Finding) {
+    /// Adds one.
+    pub(crate) fn add(&mut self, finding: Finding) {
         self.total += 1;
         // A little more than is reported, since those of another thread may belong before these.
         if self.list.len() < 2 * MAX_FINDINGS {
@@ -293,18 +298,24 @@ impl Findings {
     }
 
     /// In log order, those without a place in it last.
-    fn sorted(mut self) -> (Vec<Finding>, u64) {
+    pub(crate) fn sorted(mut self) -> (Vec<Finding>, u64) {
         self.list.sort_by_key(|finding| finding.seq.unwrap_or(u64::MAX));
         self.list.truncate(MAX_FINDINGS);
         (self.list, self.total)
     }
 }
 
+/// Nodes of the tree as stored.
+pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
+/// The contents that an event names.
+pub(crate) use memory::named_bodies;
 /// Verifies the log entry of one brief; says what is wrong with it.
 pub(crate) use memory::verify_brief as verify_brief_entry;
+/// Names entries that are not there.
+pub(crate) use whole::missing as missing_entries;
 
 /// Verifies what `scope` names.
 pub(crate) fn verify(

@@ -9,6 +9,8 @@ mod context;
 mod demo;
 mod doctor;
 mod drift;
+mod export;
+mod import;
 mod init;
 mod key;
 mod list;
@@ -25,6 +27,7 @@ mod show;
 mod trail;
 mod tree;
 mod verify;
+mod verify_bundle;
 mod why;
 
 use cairn::ThoughtType;
@@ -58,6 +61,9 @@ pub(crate) enum Command {
     Log(log::Args),
     Key(key::Args),
     Backup(backup::Args),
+    Export(export::Args),
+    VerifyBundle(verify_bundle::Args),
+    Import(import::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -94,6 +100,9 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Log(args) => log::run(&args, app),
         Command::Key(args) => key::run(&args, app),
         Command::Backup(args) => backup::run(&args, app),
+        Command::Export(args) => export::run(args, app),
+        Command::VerifyBundle(args) => verify_bundle::run(&args, app),
+        Command::Import(args) => import::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
     }

@@ -145,7 +145,8 @@ pub(super) fn notes(report: &Report, width: usize) -> String {
     notes
 }
 
-fn block(number: usize, finding: &Finding, width: usize, palette: Palette) -> String {
+/// One finding as a person reads it.
+pub(super) fn block(number: usize, finding: &Finding, width: usize, palette: Palette) -> String {
     let mut block = format!("{number}. {}\n", palette.strong(finding.reason.as_str()));
     let place = match (finding.step_index, finding.seq) {
         (Some(step), Some(seq)) => format!(" (step {step}, log entry {seq})"),

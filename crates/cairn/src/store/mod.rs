@@ -285,6 +285,14 @@ pub trait Append {
     fn add_session(&mut self, name: &str) -> Result<i64>;
     /// Adds a thought.
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
+    /// Adds a thought without its content, its metadata and its salt, whatever the row says of them.
+    fn insert_redacted_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
+    /// Notes which entry says that a thought was blanked.
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()>;
+    /// Blanks a thought of which [`Append::insert_redaction`] has said so. What is derived of it stays as it was.
+    fn blank_thought(&mut self, seq: u64) -> Result<()>;
+    /// Adds the key of a sealed content.
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()>;
     /// Adds an entry of the log.
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()>;
     /// Adds an interior node of the tree.
@@ -317,6 +325,10 @@ pub trait Audit: Send {
     fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()>;
     /// The entries of one kind among those that say something about the log itself, in order: where, and their bytes.
     fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// The positions of the events and briefs of a session, in order.
+    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()>;
+    /// The key of a sealed content.
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// How many rows there are.
     fn totals(&self) -> Result<Totals>;
     /// The snapshot of an entry, as stored; false if there is none.

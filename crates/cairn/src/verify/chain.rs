@@ -137,7 +137,7 @@ pub(super) fn check_entry(
 }
 
 /// Nodes as stored, the recent ones remembered.
-pub(super) struct Nodes<'a> {
+pub(crate) struct Nodes<'a> {
     audit: &'a dyn Audit,
     known: HashMap<(u8, u64), cairn_core::Sha>,
 }

@@ -32,7 +32,7 @@ impl Memory {
         let found = audit.event(seq, &mut |stored| {
             wrong = self.event_differs(seq, &stored, leaf);
             if wrong.is_none() {
-                match bodies(&stored) {
+                match named_bodies(stored.kind, stored.v.unsigned_abs(), stored.body.unwrap_or_default()) {
                     Ok(bodies) => named = bodies,
                     Err(message) => {
                         let finding = Finding::new(Reason::LeafMismatch, "event", message);
@@ -196,9 +196,8 @@ impl Memory {
 }
 
 /// The contents that an event names.
-fn bodies(stored: &StoredEvent<'_>) -> std::result::Result<Vec<Body>, String> {
-    let event = Event::parse(stored.kind, stored.v.unsigned_abs(), stored.body.unwrap_or_default())
-        .map_err(|error| error.to_string())?;
+pub fn named_bodies(kind: &str, version: u64, body: &str) -> std::result::Result<Vec<Body>, String> {
+    let event = Event::parse(kind, version, body).map_err(|error| error.to_string())?;
     let Event::EntitiesApplied(applied) = event else { return Ok(Vec::new()) };
     let named = applied.ops.into_iter().filter_map(|op| match op {
         EntityOp::Read(stored) | EntityOp::Update(stored) => stored.body,

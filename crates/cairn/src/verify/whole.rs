@@ -214,7 +214,8 @@ fn check_entries(
     Ok((leaves.len() as u64 == to - from).then_some(leaves))
 }
 
-fn missing(from: u64, to: u64) -> Finding {
+/// Names the entries of a range that is not there.
+pub fn missing(from: u64, to: u64) -> Finding {
     let message = match to - from {
         1 => format!("log entry {from} is missing"),
         _ => format!("log entries {from} to {} are missing", to - 1),

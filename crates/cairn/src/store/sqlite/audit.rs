@@ -228,6 +228,20 @@ impl Audit for SqliteAudit {
         })
     }
 
+    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()> {
+        let sql = "WITH of AS (SELECT no FROM session WHERE name = ?1)
+                   SELECT seq FROM event WHERE session_no = (SELECT no FROM of)
+                   UNION ALL SELECT seq FROM brief WHERE session_no = (SELECT no FROM of) ORDER BY seq";
+        self.each(sql, [session_id], |row| {
+            visit(row.get(0)?);
+            Ok(())
+        })
+    }
+
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.one("SELECT key FROM seal WHERE seq = ?1", [seq], |row| row.get(0))
+    }
+
     fn totals(&self) -> Result<Totals> {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),

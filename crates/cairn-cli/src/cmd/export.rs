@@ -1,0 +1,141 @@
+//! `cairn export`: a file that anyone can verify without the database.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use cairn::bundle::{ExportOptions, Exported, Selection};
+use cairn::{Cairn, Progress};
+use serde::Serialize;
+
+use super::Outcome;
+use crate::args::App;
+use crate::error::CliError;
+use crate::term::{Bar, size};
+
+/// Write the log, or a part of it, as a file that anyone can verify
+///
+/// The bundle holds the exact bytes of every entry and what they stand for, so that `cairn verify-bundle`, or the Python script in `docs`, can check it without the database. Only a bundle of the whole log can be imported; one of a session or a task proves that its records were made, not that they are all.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Export only this session: its thoughts, events and briefs, and the snapshots they name
+    #[arg(long, short, conflicts_with = "task")]
+    session: Option<String>,
+    /// Export only this task: its thoughts, and the snapshots they name
+    #[arg(long, short)]
+    task: Option<String>,
+    /// Export everything, which is the default
+    #[arg(long, conflicts_with_all = ["session", "task"])]
+    all: bool,
+    /// Write to this file, or to stdout if it is `-`; without it the file is named after the log and its size
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Add the keys of sealed contents: whoever has the bundle can then read them. Without this they stay sealed, and an import cannot open them either
+    #[arg(long)]
+    with_keys: bool,
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    file: &'a Path,
+    #[serde(flatten)]
+    exported: &'a Exported,
+}
+
+pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
+    let selection = match (args.session, args.task) {
+        (Some(session), _) => Selection::Session(session),
+        (None, Some(task)) => Selection::Task(task),
+        (None, None) => Selection::All,
+    };
+    let options = ExportOptions { selection, with_keys: args.with_keys };
+    let cairn = app.read()?;
+    if args.output.as_deref() == Some(Path::new("-")) {
+        let exported = write(&cairn, &options, &mut io::stdout().lock())?;
+        app.ui.remark(&format!("{}.", summary(&exported)));
+        return Ok(Outcome::Fine);
+    }
+    let file = match args.output {
+        Some(file) => file,
+        None => {
+            let status = cairn.status()?;
+            PathBuf::from(format!("{}-{}.cairn.jsonl", short(&status.origin), status.entries))
+        }
+    };
+    let exported = write_file(&cairn, &options, &file, args.force)?;
+    if app.ui.json {
+        app.ui.print_json(&Data { file: &file, exported: &exported })?;
+        return Ok(Outcome::Fine);
+    }
+    let shown = file.display();
+    let mut page = format!("Wrote {shown}: {}\n", summary(&exported));
+    if exported.sealed > 0 && !args.with_keys {
+        page.push_str("Sealed contents stay sealed; --with-keys would add their keys.\n");
+    }
+    page.push_str(&format!("\nAnyone can check it with:  cairn verify-bundle '{shown}' --key KEY\n"));
+    app.ui.print(&page)?;
+    Ok(Outcome::Fine)
+}
+
+fn summary(exported: &Exported) -> String {
+    let entries = if exported.entries == 1 { "entry" } else { "entries" };
+    let of = if exported.entries == exported.size { "log" } else { "part of a log" };
+    let mut summary =
+        format!("{} {entries}, {of} of size {}, {}", exported.entries, exported.size, size(exported.bytes));
+    if exported.redacted > 0 {
+        summary.push_str(&format!(", {} redacted", exported.redacted));
+    }
+    summary
+}
+
+/// Writes to a name of its own first, so that the file is there whole or not at all.
+fn write_file(
+    cairn: &Cairn,
+    options: &ExportOptions,
+    file: &Path,
+    force: bool,
+) -> Result<Exported, CliError> {
+    let shown = file.display();
+    let taken = || {
+        CliError::refused(format!("`{shown}` exists already"))
+            .hint("name another file, or pass `--force` to replace it")
+    };
+    if !force && file.symlink_metadata().is_ok() {
+        return Err(taken());
+    }
+    let name =
+        file.file_name().ok_or_else(|| CliError::usage(format!("`{shown}` is not the name of a file")))?;
+    let mut part = name.to_os_string();
+    part.push(format!(".part-{}", std::process::id()));
+    let part = file.with_file_name(part);
+    let failed = |error: io::Error| CliError::io(format!("cannot write `{shown}`"), &error);
+    let written = File::create_new(&part).map_err(failed).and_then(|target| {
+        let mut out = BufWriter::with_capacity(1 << 20, target);
+        let exported = write(cairn, options, &mut out)?;
+        out.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+        let placed = if force { fs::rename(&part, file) } else { fs::hard_link(&part, file) };
+        match placed {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken()),
+            Err(_) if !force => fs::rename(&part, file).map_err(failed).map(|()| exported),
+            placed => placed.map_err(failed).map(|()| exported),
+        }
+    });
+    let _ = fs::remove_file(&part);
+    written
+}
+
+fn write(cairn: &Cairn, options: &ExportOptions, out: &mut dyn Write) -> Result<Exported, CliError> {
+    let bar = Bar::new();
+    Ok(cairn.export(options, out, &mut |progress: Progress| bar.show(progress))?)
+}
+
+/// The part of a log's name that tells it from others, fit for the name of a file.
+fn short(origin: &str) -> String {
+    let name: String = origin.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    // Names begin with the time they were made at; the end of one is random.
+    let tail = name.get(name.len().saturating_sub(8)..).unwrap_or_default();
+    if tail.is_empty() { "log".to_string() } else { format!("cairn-{tail}") }
+}

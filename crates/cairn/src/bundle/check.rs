@@ -1,0 +1,168 @@
+//! Checking the entries of a bundle one after the other: their order, their bytes, what they record.
+
+use cairn_core::Sha;
+use cairn_core::log::{Edge, leaf_hash, verify_inclusion};
+
+use super::entry::{Entry, Leaf};
+use super::links::Links;
+use super::read::Header;
+use super::records;
+use super::statements::{Checkpoints, Redactions};
+use crate::verify::{Finding, Findings, Reason, missing_entries};
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Lines with an entry.
+    pub lines: u64,
+    /// Thoughts.
+    pub records: u64,
+    /// Snapshots.
+    pub contexts: u64,
+    /// Events.
+    pub events: u64,
+    /// Briefs.
+    pub briefs: u64,
+}
+
+/// Checks entries; remembers what later ones refer to.
+pub struct Checker {
+    /// The first line.
+    pub header: Header,
+    /// What entries refer to.
+    pub links: Links,
+    /// What is blanked.
+    pub redactions: Redactions,
+    /// What was counted.
+    pub counts: Counts,
+    /// The hash of each entry of a full bundle, for the checkpoints: 32 bytes an entry.
+    pub leaves: Vec<Sha>,
+    /// The position that is expected next.
+    expected: u64,
+    /// Whether every entry so far stood where it belongs.
+    whole: bool,
+}
+
+impl Checker {
+    /// Begins after the first line.
+    pub fn new(header: Header) -> Checker {
+        let links = Links::new(header.full, header.selection());
+        Checker {
+            header,
+            links,
+            redactions: Redactions::default(),
+            counts: Counts::default(),
+            leaves: Vec::new(),
+            expected: 0,
+            whole: true,
+        }
+    }
+
+    /// Checks one entry; returns where it stands, unless it was there before.
+    pub fn check(
+        &mut self,
+        entry: &Entry,
+        checkpoints: &mut Checkpoints<'_>,
+        findings: &mut Findings,
+    ) -> Option<u64> {
+        self.counts.lines += 1;
+        let seq = entry.seq().unwrap_or(self.expected);
+        if seq < self.expected || seq >= self.header.size {
+            let message = match seq < self.expected {
+                true => format!("log entry {seq} stands after log entry {}", self.expected - 1),
+                false => format!("log entry {seq} stands in a log of {} entries", self.header.size),
+            };
+            findings.add(Finding::new(Reason::Order, "entry", message).at(seq));
+            self.whole = false;
+            return None;
+        }
+        if self.header.full && seq > self.expected {
+            findings.add(missing_entries(self.expected, seq));
+            self.whole = false;
+        }
+        self.expected = seq + 1;
+        let hash = leaf_hash(entry.bytes.as_bytes());
+        if self.header.full {
+            self.leaves.push(hash);
+        }
+        match self.recorded(seq, entry, checkpoints) {
+            Some(finding) => findings.add(finding),
+            None => self.prove(seq, entry, &hash).into_iter().for_each(|finding| findings.add(finding)),
+        }
+        Some(seq)
+    }
+
+    /// Checks what an entry records.
+    fn recorded(&mut self, seq: u64, entry: &Entry, checkpoints: &mut Checkpoints<'_>) -> Option<Finding> {
+        match &entry.leaf {
+            Leaf::Genesis(leaf) => (seq != 0 || leaf.origin != self.header.origin).then(|| {
+                let message = "the first entry of the log does not name the log it stands in";
+                let finding = Finding::new(Reason::LeafMismatch, "log", message).at(seq);
+                finding.field("origin", &leaf.origin, &self.header.origin)
+            }),
+            Leaf::Thought(leaf, parts) => {
+                self.counts.records += 1;
+                self.redactions.look_at(leaf, parts);
+                records::thought(&mut self.links, leaf, parts)
+            }
+            Leaf::Snapshot(leaf, parts) => {
+                self.counts.contexts += 1;
+                records::snapshot(&mut self.links, leaf, parts)
+            }
+            Leaf::Event(leaf, body, bodies) => {
+                self.counts.events += 1;
+                records::event(&mut self.links, leaf, body.as_deref(), bodies)
+            }
+            Leaf::Brief(leaf, data) => {
+                self.counts.briefs += 1;
+                records::brief(&mut self.links, leaf, data.as_deref())
+            }
+            Leaf::Key(leaf) => {
+                checkpoints.change_of_keys(leaf);
+                None
+            }
+            Leaf::Redaction(leaf) => self.redactions.add(&self.links, leaf.clone()),
+            Leaf::Continuation(_) => None,
+            Leaf::Unknown => {
+                let message = format!("the bytes of log entry {seq} are not those of any entry");
+                Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq))
+            }
+        }
+    }
+
+    /// Checks the proof of an entry of a partial bundle.
+    fn prove(&self, seq: u64, entry: &Entry, hash: &Sha) -> Option<Finding> {
+        let proof = entry.proof.as_ref()?;
+        let Header { size, root, .. } = &self.header;
+        (!verify_inclusion(hash, seq, *size, proof, root)).then(|| {
+            let message = format!("log entry {seq} is not in the tree under the root of the bundle");
+            let id = match &entry.leaf {
+                Leaf::Thought(leaf, _) => Some(leaf.id.clone()),
+                _ => None,
+            };
+            Finding { id, ..Finding::new(Reason::LeafMismatch, "node", message).at(seq) }
+        })
+    }
+
+    /// The hashes of all entries of a full bundle, if every one stood where it belongs.
+    pub fn all_leaves(&self) -> Option<&[Sha]> {
+        (self.header.full && self.whole).then_some(&self.leaves)
+    }
+
+    /// Checks, after the last entry, that none is missing and that they make the root.
+    pub fn close(&mut self, findings: &mut Findings) {
+        if self.header.full && self.expected < self.header.size {
+            findings.add(missing_entries(self.expected, self.header.size));
+            self.whole = false;
+        }
+        if let Some(leaves) = self.all_leaves() {
+            let mut edge = Edge::empty();
+            leaves.iter().for_each(|leaf| edge.push(*leaf, &mut |_| {}));
+            let (root, stated) = (edge.root(), self.header.root);
+            if root != stated {
+                let message = "the root that the bundle states is not the root of its entries";
+                findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, stated));
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Writing a bundle from one consistent state of the log.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cairn_core::Sha;
+use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
+use cairn_core::log::{Checkpoint, inclusion};
+
+use super::leaf::{KeyLeaf, parse};
+use super::write::{Lines, Object};
+use super::{ExportOptions, Exported, FORMAT, SEALED, Selection, select};
+use crate::error::{Error, Result};
+use crate::handle::Cairn;
+use crate::store::{Audit, Scanned, Store, StoreError};
+use crate::verify::{Nodes, Progress, named_bodies};
+
+/// Entries read at a time, so that a failure to write ends the reading soon.
+const CHUNK: u64 = 4096;
+
+impl Cairn {
+    /// Writes a bundle of the log, or of a part of it, while others go on writing.
+    pub fn export(
+        &self,
+        options: &ExportOptions,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Exported> {
+        let store = &*self.inner.store;
+        // What was blanked after the checkpoint was made is gone, and the entry that says so is not below it.
+        let (stated, audit) = loop {
+            let stated = stated(store)?;
+            let audit = store.audit()?;
+            let mut blanked_since = false;
+            audit.about_log(REDACTION, &mut |seq, _| blanked_since |= seq >= stated.size)?;
+            if !blanked_since {
+                break (stated, audit);
+            }
+        };
+        Export::new(&*audit, &stated, options, out).run(progress)
+    }
+}
+
+/// The head of the log that a bundle stands on.
+struct Stated {
+    origin: String,
+    size: u64,
+    root: Sha,
+    note: String,
+}
+
+// until checkpoints are made
+fn stated(store: &dyn Store) -> Result<Stated> {
+    let head = store.head()?;
+    let note = match store.checkpoint(head.size)? {
+        Some((size, note)) if size == head.size => note,
+        _ => Checkpoint::new(&head.origin, head.size, head.root)
+            .map_err(|error| StoreError::Other(error.to_string()))?
+            .body(),
+    };
+    Ok(Stated { origin: head.origin, size: head.size, root: head.root, note })
+}
+
+struct Export<'a> {
+    audit: &'a dyn Audit,
+    stated: &'a Stated,
+    options: &'a ExportOptions,
+    lines: Lines<'a>,
+    nodes: Nodes<'a>,
+    /// Contents written already; only in a partial bundle, where the first event to name one may not be in it.
+    bodies: HashSet<Sha>,
+    entries: u64,
+    redacted: u64,
+    sealed: u64,
+    checkpoints: u64,
+}
+
+impl<'a> Export<'a> {
+    fn new(
+        audit: &'a dyn Audit,
+        stated: &'a Stated,
+        options: &'a ExportOptions,
+        out: &'a mut dyn Write,
+    ) -> Export<'a> {
+        Export {
+            audit,
+            stated,
+            options,
+            lines: Lines::new(out),
+            nodes: Nodes::new(audit),
+            bodies: HashSet::new(),
+            entries: 0,
+            redacted: 0,
+            sealed: 0,
+            checkpoints: 0,
+        }
+    }
+
+    fn full(&self) -> bool {
+        self.options.selection == Selection::All
+    }
+
+    fn run(mut self, progress: &mut dyn FnMut(Progress)) -> Result<Exported> {
+        let size = self.stated.size;
+        self.header()?;
+        match select::select(self.audit, &self.options.selection, size)? {
+            None => {
+                for from in (0..size).step_by(CHUNK as usize) {
+                    self.range(from, size.min(from + CHUNK))?;
+                    progress(Progress { done: self.entries, total: size, what: "entries" });
+                }
+            }
+            Some(chosen) => {
+                for seq in &chosen {
+                    self.range(*seq, seq + 1)?;
+                    progress(Progress { done: self.entries, total: chosen.len() as u64, what: "entries" });
+                }
+            }
+        }
+        self.checkpoints()?;
+        self.keys()?;
+        let (entries, redacted) = (self.entries, self.redacted);
+        let sha256 = self.lines.sha256();
+        let mut line = self.lines.object();
+        line.object("manifest", |manifest| {
+            manifest
+                .raw("entries", &entries.to_string())
+                .raw("redacted", &redacted.to_string())
+                .text("sha256", sha256.hex().as_str());
+        });
+        line.end();
+        self.lines.end()?;
+        self.lines.flush()?;
+        Ok(Exported {
+            origin: self.stated.origin.clone(),
+            size,
+            root: self.stated.root,
+            entries,
+            redacted,
+            sealed: self.sealed,
+            checkpoints: self.checkpoints,
+            bytes: self.lines.bytes,
+        })
+    }
+
+    fn header(&mut self) -> Result<()> {
+        let (full, stated) = (self.full(), self.stated);
+        let mut line = self.lines.object();
+        line.text("format", FORMAT)
+            .raw("full", if full { "true" } else { "false" })
+            .text("origin", &stated.origin)
+            .text("root", stated.root.hex().as_str());
+        match &self.options.selection {
+            Selection::All => line.raw("selection", "null"),
+            Selection::Session(name) => line.object("selection", |of| {
+                of.text("session", name);
+            }),
+            Selection::Task(name) => line.object("selection", |of| {
+                of.text("task", name);
+            }),
+        };
+        line.raw("size", &stated.size.to_string()).end();
+        self.lines.end()
+    }
+
+    /// Writes the entries of a range.
+    fn range(&mut self, from: u64, to: u64) -> Result<()> {
+        let audit = self.audit;
+        let mut next = from;
+        let mut written = Ok(());
+        audit.scan(from, to, &mut |scanned| {
+            if written.is_ok() {
+                written = match scanned.seq == next {
+                    true => self.entry(&scanned),
+                    false => Err(damaged(format!("log entry {next} is missing"))),
+                };
+                next = scanned.seq + 1;
+            }
+        })?;
+        written?;
+        if next == to { Ok(()) } else { Err(damaged(format!("log entry {next} is missing"))) }
+    }
+
+    fn entry(&mut self, scanned: &Scanned<'_>) -> Result<()> {
+        let (seq, audit) = (scanned.seq, self.audit);
+        if let Some((table, column)) = scanned.malformed {
+            return Err(damaged(format!("`{column}` of {table} {seq} cannot be read")));
+        }
+        let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
+        let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
+        let gone = || damaged(format!("what log entry {seq} records is gone"));
+        let proof = self.proof(seq)?;
+        self.entries += 1;
+        self.redacted += u64::from(kind == REDACTION);
+        let end = |line: &mut Object<'_>| {
+            if let Some(proof) = &proof {
+                line.texts("proof", proof.iter().map(String::as_str));
+            }
+        };
+        let found = match kind {
+            THOUGHT => {
+                let thought = scanned.thought.ok_or_else(gone)?;
+                let sealed = thought.content.is_some_and(|content| content.starts_with(SEALED));
+                let key = if sealed && self.options.with_keys { audit.seal_key(seq)? } else { None };
+                self.sealed += u64::from(sealed && key.is_none());
+                let mut line = self.lines.object();
+                line.text_or_null("content", thought.content)
+                    .text("leaf", leaf)
+                    .text_or_null("metadata", thought.metadata);
+                end(&mut line);
+                line.hex_or_null("salt", thought.salt);
+                if sealed {
+                    line.hex_or_null("seal_key", key.as_deref());
+                }
+                line.end();
+                true
+            }
+            SNAPSHOT => audit.context(seq, &mut |stored| {
+                let mut line = self.lines.object();
+                line.text_or_null("data", stored.data)
+                    .text("leaf", leaf)
+                    .text_or_null("metadata", stored.metadata);
+                end(&mut line);
+                line.hex_or_null("salt", stored.salt).end();
+            })?,
+            EVENT => {
+                let mut text = None;
+                audit.event(seq, &mut |stored| {
+                    let body = stored.body.unwrap_or_default();
+                    let named = named_bodies(stored.kind, stored.v.unsigned_abs(), body);
+                    text = Some((body.to_string(), named));
+                })?;
+                let (body, named) = text.ok_or_else(gone)?;
+                let mut contents = BTreeMap::new();
+                for named in named.map_err(damaged)? {
+                    self.content(seq, named.sha256, &mut contents)?;
+                }
+                let mut line = self.lines.object();
+                line.object("bodies", |bodies| {
+                    for (digest, data) in &contents {
+                        bodies.text(digest.hex().as_str(), data);
+                    }
+                });
+                line.text("body", &body).text("leaf", leaf);
+                end(&mut line);
+                line.end();
+                true
+            }
+            BRIEF => audit.brief(seq, &mut |stored| {
+                let mut line = self.lines.object();
+                line.text_or_null("data", stored.data).text("leaf", leaf);
+                end(&mut line);
+                line.end();
+            })?,
+            _ => {
+                let mut line = self.lines.object();
+                line.text("leaf", leaf);
+                end(&mut line);
+                line.end();
+                true
+            }
+        };
+        if found { self.lines.end() } else { Err(gone()) }
+    }
+
+    /// Adds the content of a digest, if the event at `seq` is the first in the bundle to name it.
+    fn content(&mut self, seq: u64, digest: Sha, contents: &mut BTreeMap<Sha, String>) -> Result<()> {
+        let full = self.full();
+        if !full && !self.bodies.insert(digest) {
+            return Ok(());
+        }
+        let mut text = None;
+        self.audit.body(&digest, &mut |first, data| {
+            if !full || u64::try_from(first) == Ok(seq) {
+                text = Some(data.map(str::to_string));
+            }
+        })?;
+        match text {
+            Some(Some(text)) => drop(contents.insert(digest, text)),
+            Some(None) => return Err(damaged(format!("content {digest} is gone"))),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The proof of an entry, in a partial bundle.
+    fn proof(&mut self, seq: u64) -> Result<Option<Vec<String>>> {
+        if self.full() {
+            return Ok(None);
+        }
+        let proof =
+            inclusion(seq, self.stated.size, &mut self.nodes).map_err(|error| damaged(error.to_string()))?;
+        Ok(Some(proof.iter().map(|hash| STANDARD.encode(hash.0)).collect()))
+    }
+
+    /// Writes the checkpoints, the one that the bundle stands on last.
+    fn checkpoints(&mut self) -> Result<()> {
+        let size = self.stated.size as i64;
+        let mut written = Ok(());
+        if self.full() {
+            self.audit.checkpoints(&mut |of, note| {
+                if written.is_ok() && of < size {
+                    self.checkpoints += 1;
+                    self.lines.object().text("checkpoint", note).end();
+                    written = self.lines.end();
+                }
+            })?;
+            written?;
+        }
+        self.checkpoints += 1;
+        self.lines.object().text("checkpoint", &self.stated.note).end();
+        self.lines.end()
+    }
+
+    fn keys(&mut self) -> Result<()> {
+        let mut keys: Vec<String> = Vec::new();
+        self.audit.about_log(KEY, &mut |seq, leaf| {
+            let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, KeyLeaf::write));
+            if let Some(KeyLeaf { vkey, .. }) =
+                leaf.filter(|leaf| seq < self.stated.size && !keys.contains(&leaf.vkey))
+            {
+                keys.push(vkey);
+            }
+        })?;
+        self.lines.object().texts("keys", keys.iter().map(String::as_str)).end();
+        self.lines.end()
+    }
+}
+
+fn damaged(what: String) -> Error {
+    StoreError::Damaged(what).into()
+}

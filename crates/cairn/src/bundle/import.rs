@@ -1,0 +1,339 @@
+//! Making a database of a bundle, and completing one that is behind it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, Seek};
+use std::path::{Path, PathBuf};
+
+use cairn_core::Sha;
+use cairn_core::log::leaf_hash;
+use cairn_core::note::VerifyingKey;
+use cairn_core::time::Timestamp;
+
+use super::entry::{Entry, Leaf};
+use super::report::BundleReport;
+use super::rows::Rows;
+use super::verify::{Walked, walk};
+use crate::backup::put_in_place;
+use crate::error::{Error, OpenError};
+use crate::options::{Durability, Options};
+use crate::store::sqlite::{Birth, SqliteStore};
+use crate::store::{Store, StoreError, StoreWriter};
+use crate::verify::{self, Progress, Report, Scope};
+
+/// The most entries in one transaction.
+const MAX_ENTRIES: usize = 2048;
+/// The most bytes in one transaction, more or less.
+const MAX_BYTES: usize = 16 << 20;
+/// Entries that the derived tables take in at a time.
+const CATCH_UP_ROWS: u64 = 4096;
+
+/// What was taken in.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// Entries that were added.
+    pub added: u64,
+    /// What was found in the bundle.
+    pub bundle: BundleReport,
+    /// What was found in the database afterwards.
+    pub report: Report,
+}
+
+/// Why a bundle was not taken in. Nothing of it is left behind, unless it says so.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// It will not be done.
+    #[error("{0}")]
+    Refused(String),
+    /// Something is wrong with the bundle.
+    #[error("the bundle is not what was recorded: {}", .0.message())]
+    Bundle(Box<BundleReport>),
+    /// Something is wrong with the database afterwards.
+    #[error("the database does not verify after the import: {}", .0.message())]
+    Database(Box<Report>),
+    /// The database cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Something failed.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl From<StoreError> for ImportError {
+    fn from(error: StoreError) -> ImportError {
+        match error {
+            StoreError::Taken(what) => ImportError::Refused(format!(
+                "the bundle names the same `{what}` twice: nothing can be made of it"
+            )),
+            other => ImportError::Failed(other.into()),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, ImportError>;
+
+impl Options {
+    /// Makes a database at `path`, where there is none, of a bundle of a whole log: with its origin, its ids, its hashes,
+    /// its checkpoints and its redactions.
+    ///
+    /// The bundle is read twice, first to verify it with `keys`. The database is verified before it gets its name.
+    pub fn import(
+        self,
+        path: impl AsRef<Path>,
+        bundle: &mut (impl BufRead + Seek),
+        keys: &[VerifyingKey],
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Imported> {
+        let path = path.as_ref();
+        let taken = || {
+            let shown = path.display();
+            ImportError::Refused(format!(
+                "`{shown}` exists already; a bundle is imported into a file of its own"
+            ))
+        };
+        if path.symlink_metadata().is_ok() {
+            return Err(taken());
+        }
+        let Some(name) = path.file_name() else {
+            return Err(ImportError::Refused("a file must be named".to_string()));
+        };
+        if let Some(folder) =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        {
+            return Err(OpenError::NoFolder { folder: folder.to_path_buf() }.into());
+        }
+        let checked = check(bundle, keys, progress)?;
+        let part = Part(
+            path.with_file_name(with_suffix(name.to_os_string(), &format!(".part-{}", std::process::id()))),
+        );
+        if part.0.symlink_metadata().is_ok() {
+            return Err(ImportError::Refused(format!("`{}` is in the way", part.0.display())));
+        }
+        let imported = {
+            let birth =
+                Birth { origin: checked.walked.report.origin.clone(), timestamp: checked.begun.clone() };
+            let store = SqliteStore::open(part.0.clone(), Durability::Normal, Some(birth))?;
+            take_in(&store, bundle, checked, keys, progress)?
+        };
+        let place = || {
+            fs::File::open(&part.0)?.sync_all()?;
+            put_in_place(&part.0, path)
+        };
+        match place() {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(taken()),
+            Err(error) => Err(io_error(&error)),
+            Ok(()) => Ok(imported),
+        }
+    }
+
+    /// Adds to the database at `path` what a bundle of the same log has beyond it: the way out after an old backup was
+    /// put back. Every entry that both have must be the same.
+    ///
+    /// What was added stays, even if a later part fails; doing it again goes on from there.
+    pub fn extend(
+        self,
+        path: impl AsRef<Path>,
+        bundle: &mut (impl BufRead + Seek),
+        keys: &[VerifyingKey],
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Imported> {
+        let store = SqliteStore::open(path.as_ref().to_path_buf(), self.durability, None)?;
+        let checked = check(bundle, keys, progress)?;
+        is_prefix(&store, &checked.walked)?;
+        take_in(&store, bundle, checked, keys, progress)
+    }
+}
+
+/// A bundle that was verified.
+struct Checked {
+    walked: Walked,
+    /// When the log was begun.
+    begun: Timestamp,
+}
+
+fn check(
+    bundle: &mut (impl BufRead + Seek),
+    keys: &[VerifyingKey],
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Checked> {
+    let mut begun = None;
+    let walked = walk(&mut *bundle, keys, &mut |done| progress(done), &mut |_, entry| {
+        if let Leaf::Genesis(leaf) = entry.leaf {
+            begun = Some(leaf.timestamp);
+        }
+        Ok(())
+    })?;
+    if !walked.report.valid() {
+        return Err(ImportError::Bundle(Box::new(walked.report)));
+    }
+    if !walked.report.full {
+        let message = "the bundle holds a part of a log only; export the whole log to import it";
+        return Err(ImportError::Refused(message.to_string()));
+    }
+    let begun = begun.and_then(|text| Timestamp::parse(text).ok());
+    let begun =
+        begun.ok_or_else(|| ImportError::Refused("the log does not say when it was begun".to_string()))?;
+    bundle.rewind().map_err(|error| io_error(&error))?;
+    Ok(Checked { walked, begun })
+}
+
+/// Whether what is stored is what the bundle begins with.
+fn is_prefix(store: &dyn Store, walked: &Walked) -> Result<()> {
+    let audit = store.audit()?;
+    let head = audit.head()?;
+    let refused = |message: String| Err(ImportError::Refused(message));
+    if head.origin != walked.report.origin {
+        return refused(format!(
+            "the database holds the log `{}`, the bundle the log `{}`",
+            head.origin, walked.report.origin
+        ));
+    }
+    if head.size > walked.report.size {
+        return refused(format!(
+            "the database has {} entries, more than the bundle with {}",
+            head.size, walked.report.size
+        ));
+    }
+    let (mut next, mut differs) = (0, None);
+    audit.scan(0, head.size, &mut |scanned| {
+        let stored = scanned.entry.map(|entry| leaf_hash(entry.leaf));
+        let same = scanned.seq == next && stored.as_ref() == walked.leaves.get(next as usize);
+        if !same && differs.is_none() {
+            differs = Some(next);
+        }
+        next += 1;
+    })?;
+    match differs.or_else(|| (next != head.size).then_some(next)) {
+        None => Ok(()),
+        Some(seq) => refused(format!(
+            "log entry {seq} of the database is not that of the bundle: they have grown apart, and neither continues \
+             the other"
+        )),
+    }
+}
+
+/// Adds what the store does not have yet, brings everything up to date, and verifies it.
+fn take_in(
+    store: &SqliteStore,
+    bundle: &mut impl BufRead,
+    checked: Checked,
+    keys: &[VerifyingKey],
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Imported> {
+    let prefix = store.head()?.size;
+    let mut adding = Adding {
+        writer: store.writer()?,
+        prefix,
+        leaves: checked.walked.leaves,
+        blank: BTreeSet::new(),
+        waiting: Vec::new(),
+        bytes: 0,
+        blanked: false,
+    };
+    let again = walk(bundle, keys, &mut |done| progress(done), &mut |seq, entry| adding.take(seq, entry))?;
+    if !again.report.valid() {
+        return Err(changed().into());
+    }
+    adding.write().map_err(Error::from)?;
+    let checkpoints = again.checkpoints;
+    adding.writer.transaction(&mut |tx| {
+        checkpoints.iter().try_for_each(|(size, note)| tx.insert_checkpoint(*size, note))
+    })?;
+    if adding.blanked {
+        // The index still holds what was blanked.
+        adding.writer.clear_derived()?;
+    }
+    while adding.writer.catch_up(CATCH_UP_ROWS)? > 0 {}
+    let report = verify::verify(store, &Scope::All, progress)?;
+    if !report.valid() || report.root != Some(again.report.root) {
+        return Err(ImportError::Database(Box::new(report)));
+    }
+    Ok(Imported { added: again.report.size - prefix, bundle: again.report, report })
+}
+
+struct Adding {
+    writer: Box<dyn StoreWriter>,
+    /// Entries that were there before.
+    prefix: u64,
+    /// What the first reading saw.
+    leaves: Vec<Sha>,
+    /// Thoughts that were there before, and are blank in the bundle.
+    blank: BTreeSet<u64>,
+    waiting: Vec<Entry>,
+    bytes: usize,
+    /// Whether any of them was blanked.
+    blanked: bool,
+}
+
+impl Adding {
+    fn take(&mut self, seq: u64, entry: Entry) -> std::result::Result<(), Error> {
+        if self.leaves.get(seq as usize) != Some(&leaf_hash(entry.bytes.as_bytes())) {
+            return Err(changed());
+        }
+        if seq < self.prefix {
+            if matches!(&entry.leaf, Leaf::Thought(_, parts) if parts.content.is_none()) {
+                self.blank.insert(seq);
+            }
+            return Ok(());
+        }
+        self.bytes += entry.bytes.len() + entry.leaf.weight();
+        self.waiting.push(entry);
+        if self.waiting.len() >= MAX_ENTRIES || self.bytes >= MAX_BYTES {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what waits in one transaction.
+    fn write(&mut self) -> std::result::Result<(), StoreError> {
+        let Adding { writer, waiting, blank, blanked, .. } = self;
+        let Some(first) = waiting.first().and_then(Entry::seq) else { return Ok(()) };
+        writer.transaction(&mut |tx| {
+            let mut rows = Rows::begin(tx)?;
+            if rows.next() != first {
+                return Err(StoreError::Other("somebody else writes to the database; try again".into()));
+            }
+            for entry in waiting.iter() {
+                rows.insert(entry)?;
+                if let Leaf::Redaction(leaf) = &entry.leaf
+                    && blank.contains(&leaf.target_seq.0)
+                {
+                    rows.blank(leaf.target_seq.0)?;
+                    *blanked = true;
+                }
+            }
+            rows.finish()
+        })?;
+        self.waiting.clear();
+        self.bytes = 0;
+        Ok(())
+    }
+}
+
+/// A file under a name of its own, which is gone with what SQLite keeps beside it unless it gets another.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(with_suffix(self.0.clone().into_os_string(), suffix));
+        }
+    }
+}
+
+fn with_suffix(mut name: OsString, suffix: &str) -> OsString {
+    name.push(suffix);
+    name
+}
+
+fn changed() -> Error {
+    Error::Conflict("the bundle was changed while it was read".to_string())
+}
+
+fn io_error(error: &std::io::Error) -> ImportError {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::DiskFull.into(),
+        kind => StoreError::Other(format!("the bundle could not be imported ({kind})")).into(),
+    }
+}

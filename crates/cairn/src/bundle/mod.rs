@@ -1,0 +1,80 @@
+//! Bundles: a log, or a part of it, as one file of JSON Lines that anyone can check without the database.
+//!
+//! The first line says which log and how much of it, then comes one line an entry with its exact bytes and what they
+//! stand for, then the checkpoints, the keys (for information), and a manifest. Every line is canonical JSON, and
+//! nothing in it depends on when or where it was written: the same state gives the same bytes.
+//!
+//! [`crate::Cairn::export`] writes one, [`verify`] checks one, [`crate::Options::import`] makes a database of one.
+
+mod check;
+mod entry;
+mod export;
+mod import;
+mod leaf;
+mod links;
+mod read;
+mod records;
+mod report;
+mod rows;
+mod select;
+mod statements;
+mod verify;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+pub use import::{ImportError, Imported};
+pub use report::{BundleReport, RedactedRecord};
+pub use verify::{PARTIAL, verify};
+
+/// The name of the format, which stands in the first line.
+pub const FORMAT: &str = "cairn-bundle/1";
+
+/// The most bytes of one line, the end of it included. The largest thing recorded, a roadmap of 16 MiB, fits twice.
+pub const MAX_LINE: usize = 64 << 20;
+
+/// What a sealed content begins with.
+const SEALED: &str = "sealed:v1:";
+
+/// What a bundle holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selection {
+    /// The whole log. Such a bundle proves that nothing is missing, and can be imported.
+    #[default]
+    All,
+    /// One session: its thoughts, events and briefs, and the snapshots they name.
+    Session(String),
+    /// One task: its thoughts, and the snapshots they name.
+    Task(String),
+}
+
+/// How to export.
+#[derive(Debug, Clone, Default)]
+pub struct ExportOptions {
+    /// What.
+    pub selection: Selection,
+    /// Whether the keys of sealed contents go along. Whoever has the bundle can then read those contents.
+    pub with_keys: bool,
+}
+
+/// What was exported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exported {
+    /// The name of the log.
+    pub origin: String,
+    /// The size of the log that the bundle stands on.
+    pub size: u64,
+    /// The root of the log at that size.
+    pub root: cairn_core::Sha,
+    /// Entries in the bundle.
+    pub entries: u64,
+    /// Redactions among them.
+    pub redacted: u64,
+    /// Thoughts whose content is sealed and whose key is not in the bundle.
+    pub sealed: u64,
+    /// Checkpoints in the bundle.
+    pub checkpoints: u64,
+    /// Bytes written.
+    pub bytes: u64,
+}

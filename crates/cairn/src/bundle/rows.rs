@@ -1,0 +1,213 @@
+//! Making rows of entries that were recorded elsewhere: everything keeps its place, its hashes and its bytes.
+//!
+//! Whoever calls this has checked the entries; here they are only written down.
+
+use std::collections::HashMap;
+
+use cairn_core::entry::{BRIEF, CONTINUATION, EVENT, GENESIS, KEY, REDACTION, SNAPSHOT, THOUGHT};
+use cairn_core::log::{Edge, leaf_hash};
+
+use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
+use super::leaf::{BriefLeaf, EventLeaf, SnapshotLeaf, ThoughtLeaf};
+use crate::store::{
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, RoadmapHead, SessionHead, StoreError, TaskHead,
+    ThoughtRow,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Writes entries into one transaction, in the order of the log.
+pub struct Rows<'a> {
+    tx: &'a mut dyn Append,
+    edge: Edge,
+    tasks: HashMap<String, TaskHead>,
+    sessions: HashMap<String, SessionHead>,
+}
+
+impl<'a> Rows<'a> {
+    /// Begins where the log of the transaction ends.
+    pub fn begin(tx: &'a mut dyn Append) -> Result<Rows<'a>> {
+        let size = tx.size()?;
+        let nodes = Edge::nodes_needed(size);
+        let hashes = nodes.into_iter().map(|(level, index)| tx.node(level, index)).collect::<Result<_>>()?;
+        let edge = Edge::load(size, hashes)
+            .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
+        Ok(Rows { tx, edge, tasks: HashMap::new(), sessions: HashMap::new() })
+    }
+
+    /// Where the next entry will stand.
+    pub fn next(&self) -> u64 {
+        self.edge.size()
+    }
+
+    /// Writes an entry and what it records.
+    pub fn insert(&mut self, entry: &Entry) -> Result<()> {
+        let kind = match &entry.leaf {
+            Leaf::Genesis(_) => GENESIS,
+            Leaf::Thought(leaf, parts) => self.thought(leaf, parts).map(|()| THOUGHT)?,
+            Leaf::Snapshot(leaf, parts) => self.snapshot(leaf, parts).map(|()| SNAPSHOT)?,
+            Leaf::Event(leaf, body, bodies) => {
+                for (digest, data) in bodies {
+                    self.tx.insert_body(digest, leaf.seq.0, data)?;
+                }
+                self.event(leaf, body.as_deref().unwrap_or_default()).map(|()| EVENT)?
+            }
+            Leaf::Brief(leaf, data) => {
+                self.brief(leaf, data.as_deref().unwrap_or_default()).map(|()| BRIEF)?
+            }
+            Leaf::Key(_) => KEY,
+            Leaf::Redaction(leaf) => {
+                self.tx.insert_redaction(leaf.seq.0, leaf.target_seq.0)?;
+                REDACTION
+            }
+            Leaf::Continuation(_) => CONTINUATION,
+            Leaf::Unknown => return Err(StoreError::Other("there is no such kind of entry".into())),
+        };
+        let hash = leaf_hash(entry.bytes.as_bytes());
+        self.tx.insert_entry(self.edge.size(), kind, entry.bytes.as_bytes(), &hash)?;
+        let (tx, mut nodes) = (&mut *self.tx, Ok(()));
+        self.edge.push(hash, &mut |node| {
+            if nodes.is_ok() {
+                nodes = tx.insert_node(&node);
+            }
+        });
+        nodes
+    }
+
+    /// Blanks a thought that was written before it was redacted.
+    pub fn blank(&mut self, seq: u64) -> Result<()> {
+        self.tx.blank_thought(seq)
+    }
+
+    /// Writes the heads that have moved.
+    pub fn finish(self) -> Result<()> {
+        for head in self.tasks.values() {
+            self.tx.set_task(head)?;
+        }
+        for head in self.sessions.values() {
+            self.tx.set_session(head)?;
+        }
+        self.tx.set_log(self.edge.size(), &self.edge.root())
+    }
+
+    fn thought(&mut self, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Result<()> {
+        let session = self.session(&leaf.session_id)?;
+        let task = match self.tasks.get(&leaf.task_id) {
+            Some(task) => *task,
+            None => match self.tx.task(&leaf.task_id)? {
+                Some(task) => task,
+                None => TaskHead { no: self.tx.add_task(&leaf.task_id)?, length: 0, head: leaf.prev_hash },
+            },
+        };
+        let parent_seq = match &leaf.parent_id {
+            None => None,
+            Some(id) => {
+                let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
+                Some(self.tx.parent(id)?.ok_or_else(gone)?.seq)
+            }
+        };
+        let row = ThoughtRow {
+            seq: leaf.seq.0,
+            id: &leaf.id,
+            kind: &leaf.kind,
+            task_no: task.no,
+            position: leaf.position.0,
+            session_no: session.no,
+            step_index: leaf.step_index.0,
+            parent_seq,
+            agent_id: &leaf.agent_id,
+            action_id: leaf.action_id.as_deref(),
+            context_id: leaf.context_id.map(|id| id.0),
+            brief_id: leaf.brief_id.as_deref(),
+            timestamp: &leaf.timestamp,
+            content: parts.content.as_deref().unwrap_or_default(),
+            metadata: parts.metadata.as_deref(),
+            salt: parts.salt.as_ref(),
+            idempotency_key: leaf.idempotency_key.as_deref(),
+            prev_hash: leaf.prev_hash,
+            hash: leaf.hash,
+            content_hash: leaf.content_hash,
+            chain_hash: leaf.chain_hash,
+        };
+        match parts.content {
+            Some(_) => self.tx.insert_thought(&row)?,
+            None => self.tx.insert_redacted_thought(&row)?,
+        }
+        if let Some(key) = &parts.seal_key {
+            self.tx.insert_seal(leaf.seq.0, key)?;
+        }
+        let task = TaskHead { length: leaf.position.0 + 1, head: leaf.hash, ..task };
+        self.tasks.insert(leaf.task_id.clone(), task);
+        let session = SessionHead { length: leaf.step_index.0 + 1, ..session };
+        self.sessions.insert(leaf.session_id.clone(), session);
+        Ok(())
+    }
+
+    fn session(&mut self, name: &str) -> Result<SessionHead> {
+        match self.sessions.get(name) {
+            Some(session) => Ok(*session),
+            None => match self.tx.session(name)? {
+                Some(session) => Ok(session),
+                None => Ok(SessionHead { no: self.tx.add_session(name)?, length: 0 }),
+            },
+        }
+    }
+
+    fn snapshot(&mut self, leaf: &SnapshotLeaf, parts: &SnapshotParts) -> Result<()> {
+        let data = parts.data.as_deref().unwrap_or_default();
+        let snapshot_no = match self.tx.snapshot(&leaf.content_hash, data)? {
+            Some((no, true)) => no,
+            Some((_, false)) => {
+                let hash = leaf.content_hash;
+                return Err(StoreError::Damaged(format!("the snapshot stored under {hash} is another")));
+            }
+            None => self.tx.add_snapshot(&leaf.content_hash, data)?,
+        };
+        let roadmap = match self.tx.roadmap(&leaf.roadmap_id)? {
+            Some(roadmap) => roadmap,
+            None => RoadmapHead { no: self.tx.add_roadmap(&leaf.roadmap_id)?, length: 0 },
+        };
+        self.tx.insert_context(&ContextRow {
+            id: leaf.context_id.0,
+            seq: leaf.seq.0,
+            roadmap_no: roadmap.no,
+            position: leaf.position.0,
+            snapshot_no,
+            node_count: leaf.node_count.0,
+            created_at: &leaf.created_at,
+            metadata: parts.metadata.as_deref(),
+            salt: parts.salt.as_ref(),
+        })?;
+        self.tx.set_roadmap(&RoadmapHead { length: leaf.position.0 + 1, ..roadmap })
+    }
+
+    fn event(&mut self, leaf: &EventLeaf, body: &str) -> Result<()> {
+        let session_no = self.session(&leaf.session_id)?.no;
+        self.tx.insert_event(&EventRow {
+            seq: leaf.seq.0,
+            session_no,
+            position: leaf.position.0,
+            turn: leaf.turn.0,
+            kind: &leaf.event,
+            v: leaf.event_v.0,
+            created_at: &leaf.created_at,
+            body,
+            idempotency_key: leaf.idempotency_key.as_deref(),
+        })?;
+        self.tx.set_memory(&MemoryHead { session_no, length: leaf.position.0 + 1, newest: leaf.seq.0 })
+    }
+
+    fn brief(&mut self, leaf: &BriefLeaf, data: &str) -> Result<()> {
+        let session_no = self.session(&leaf.session_id)?.no;
+        self.tx.insert_brief(&BriefRow {
+            seq: leaf.seq.0,
+            id: &leaf.brief_id,
+            session_no,
+            node: &leaf.node,
+            turn: leaf.turn.0,
+            created_at: &leaf.created_at,
+            hash: leaf.hash,
+            data,
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! Which entries belong to a part of a log.
+
+use std::collections::BTreeSet;
+
+use cairn_core::entry::{KEY, REDACTION};
+
+use super::Selection;
+use super::leaf::{RedactionLeaf, parse};
+use crate::error::{Error, Result};
+use crate::store::{Audit, ChainOf};
+
+/// The positions of what `selection` names, and of what it takes to check it, below `size`; none for everything.
+pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Option<BTreeSet<u64>>> {
+    let (of, what, name) = match selection {
+        Selection::All => return Ok(None),
+        Selection::Session(name) => (ChainOf::Session(name), "session", name),
+        Selection::Task(name) => (ChainOf::Task(name), "task", name),
+    };
+    if audit.chain_length(of)?.is_none() {
+        return Err(Error::NotFound { what, id: name.clone() });
+    }
+    let mut chosen = BTreeSet::new();
+    let mut contexts = BTreeSet::new();
+    audit.scan_chain(of, &mut |scanned| {
+        if scanned.seq < size {
+            chosen.insert(scanned.seq);
+            contexts.extend(scanned.thought.and_then(|thought| thought.context_id).map(i64::unsigned_abs));
+        }
+    })?;
+    if let Selection::Session(name) = selection {
+        audit.memory_of(name, &mut |seq| {
+            if seq < size {
+                chosen.insert(seq);
+            }
+        })?;
+    }
+    for id in contexts {
+        chosen.extend(audit.context_seq(id)?);
+    }
+    let mut about = Vec::new();
+    audit.about_log(REDACTION, &mut |seq, leaf| {
+        let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, RedactionLeaf::write));
+        if seq < size && leaf.is_some_and(|leaf| chosen.contains(&leaf.target_seq.0)) {
+            about.push(seq);
+        }
+    })?;
+    audit.about_log(KEY, &mut |seq, _| {
+        if seq < size {
+            about.push(seq);
+        }
+    })?;
+    chosen.extend(about);
+    Ok(Some(chosen))
+}
