@@ -6,6 +6,9 @@ mod harness;
 /// Twenty attacks, and which layer notices.
 #[path = "it/attacks.rs"]
 mod attacks;
+/// Bundles: exported, verified by two programs, tampered with, imported.
+#[path = "it/bundle/mod.rs"]
+mod bundle;
 /// Several handles and many threads on one file.
 #[path = "it/concurrent.rs"]
 mod concurrent;

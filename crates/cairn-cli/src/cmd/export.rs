@@ -75,7 +75,13 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     if exported.sealed > 0 && !args.with_keys {
         page.push_str("Sealed contents stay sealed; --with-keys would add their keys.\n");
     }
-    page.push_str(&format!("\nAnyone can check it with:  cairn verify-bundle '{shown}' --key KEY\n"));
+    let key = if exported.signed { " --key KEY" } else { "" };
+    if !exported.signed {
+        page.push_str(
+            "The log has no key, so nobody signed it: it proves nothing to those who do not trust you.\n",
+        );
+    }
+    page.push_str(&format!("\nAnyone can check it with:  cairn verify-bundle '{shown}'{key}\n"));
     app.ui.print(&page)?;
     Ok(Outcome::Fine)
 }

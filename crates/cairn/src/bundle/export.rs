@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
-use cairn_core::log::{Checkpoint, inclusion};
+use cairn_core::log::{Checkpoint, CheckpointNote, inclusion};
 
 use super::leaf::{KeyLeaf, parse};
 use super::write::{Lines, Object};
@@ -141,6 +141,7 @@ impl<'a> Export<'a> {
             redacted,
             sealed: self.sealed,
             checkpoints: self.checkpoints,
+            signed: self.stated.note.parse().is_ok_and(|note: CheckpointNote| note.is_signed()),
             bytes: self.lines.bytes,
         })
     }

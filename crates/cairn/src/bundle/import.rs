@@ -123,7 +123,7 @@ impl Options {
         match place() {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(taken()),
             Err(error) => Err(io_error(&error)),
-            Ok(()) => Ok(imported),
+            Ok(()) => Ok(Imported { added: imported.bundle.size, ..imported }),
         }
     }
 

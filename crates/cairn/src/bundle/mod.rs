@@ -75,6 +75,8 @@ pub struct Exported {
     pub sealed: u64,
     /// Checkpoints in the bundle.
     pub checkpoints: u64,
+    /// Whether the one it stands on is signed.
+    pub signed: bool,
     /// Bytes written.
     pub bytes: u64,
 }

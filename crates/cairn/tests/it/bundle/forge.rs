@@ -1,0 +1,208 @@
+//! Bundles to be checked, and the tools of somebody who forges them.
+
+use std::io::BufReader;
+use std::path::Path;
+use std::process::Command;
+
+use cairn::bundle::{self, BundleReport, ExportOptions, Selection};
+use cairn::core::canonical;
+use cairn::core::log::{Checkpoint, Edge, leaf_hash};
+use cairn::core::note::{SigningKey, VerifyingKey};
+use cairn::{BriefRequest, Cairn, Finding, NewSession, NewThought, Sha, ThoughtType};
+use serde_json::{Value, json};
+
+use crate::harness::TestCairn;
+
+/// The key of a log, for tests.
+pub fn key_of(origin: &str) -> SigningKey {
+    SigningKey::from_seed(origin, [7; 32]).unwrap()
+}
+
+/// Every kind of record that has something to be checked, and three signed checkpoints.
+pub fn filled() -> TestCairn {
+    let db = TestCairn::new();
+    std::fs::create_dir(db.folder().join("roadmaps")).unwrap();
+    let think = |session: &str, task: &str, text: &str| {
+        NewThought::new(ThoughtType::Decision, text).session(session).task(task).agent("ada")
+    };
+    let first = db.record(think("s", "t", "plan: 😀 \u{fb33}\u{1f600} \"quoted\"\n\u{1}\u{7f}")).unwrap();
+    let metadata = json!({"branch": "main", "n": 1.5, "\u{1f600}": [null, true]});
+    let child = think("s", "t", "child").parent(&first.id).action("commit-1").idempotency_key("k1");
+    db.record(child.metadata(metadata.as_object().unwrap().clone())).unwrap();
+    db.record(think("other", "t", "the same task in another session")).unwrap();
+    state(&db);
+    for (n, label) in ["One", "Two 😀"].into_iter().enumerate() {
+        let plan =
+            json!({"title": "Plan", "nodes": [{"id": "a", "label": label}, {"id": "b", "label": "B"}]});
+        std::fs::write(db.folder().join("roadmaps/import.json"), plan.to_string()).unwrap();
+        let metadata = json!({"n": n}).as_object().unwrap().clone();
+        let context = db.context_create("import", Some(metadata)).unwrap().context;
+        let mut draft = think("s", "u", &format!("based on plan {n}"));
+        draft.context_id = Some(context.context_id);
+        db.record(draft).unwrap();
+    }
+    for session in ["s", "memory"] {
+        db.session_open(NewSession { session_id: Some(session.into()), ..NewSession::default() }).unwrap();
+        db.turn_begin(session, "What is there? 😀", None).unwrap();
+        let read =
+            |id: &str, of: &str| json!({"op": "read", "type": "recipe", "id": id, "body": {"for": of}});
+        db.entity_apply(session, vec![read("r1", "both"), read("r2", session)], None, None).unwrap();
+        let request =
+            BriefRequest { session_id: session.into(), node: "act".into(), ..BriefRequest::default() };
+        let brief_id = db.brief_build(&request, true).unwrap().brief_id.map(|id| id.to_string());
+        db.record(NewThought { brief_id, ..think(session, "t", "as the brief says") }).unwrap();
+    }
+    state(&db);
+    db.record(think("s", "t", "last")).unwrap();
+    state(&db);
+    db
+}
+
+/// Signs the log as it is.
+pub fn state(db: &TestCairn) {
+    let (origin, report) = (db.status().unwrap().origin, db.check());
+    let checkpoint = Checkpoint::new(&origin, report.log_size, report.root.unwrap()).unwrap();
+    let note = checkpoint.signed(&[&key_of(&origin)]).unwrap().to_string();
+    db.sql().execute("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)", (report.log_size, note)).unwrap();
+}
+
+/// The bytes of a bundle.
+pub fn export(cairn: &Cairn, selection: Selection) -> Vec<u8> {
+    let mut out = Vec::new();
+    let options = ExportOptions { selection, with_keys: false };
+    let exported = cairn.export(&options, &mut out, &mut |_| {}).unwrap();
+    assert_eq!(exported.bytes, out.len() as u64);
+    out
+}
+
+pub fn session(name: &str) -> Selection {
+    Selection::Session(name.to_string())
+}
+
+pub fn task(name: &str) -> Selection {
+    Selection::Task(name.to_string())
+}
+
+/// What the library finds.
+pub fn verify(bytes: &[u8], keys: &[VerifyingKey]) -> BundleReport {
+    bundle::verify(BufReader::new(bytes), keys, &mut |_| {}).unwrap()
+}
+
+/// What both verifiers find: `reason (place)` each, in order. They must agree in every one.
+#[track_caller]
+pub fn both(bytes: &[u8], keys: &[VerifyingKey]) -> Vec<String> {
+    let report = verify(bytes, keys);
+    let ours: Vec<String> = report.findings.iter().map(place).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bundle.jsonl");
+    std::fs::write(&file, bytes).unwrap();
+    let (code, out) = python(&file, keys);
+    let theirs: Vec<String> = out
+        .lines()
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(". "))
+        .filter_map(|line| line.split_once(". ")?.1.split_once("): "))
+        .map(|(place, _)| format!("{place})"))
+        .collect();
+    assert_eq!(ours, theirs, "{out}\n{:#?}", report.findings);
+    assert_eq!(code, i32::from(!report.valid()), "{out}");
+    ours
+}
+
+/// Runs the other verifier.
+pub fn python(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_bundle.py");
+    let keys = keys.iter().map(ToString::to_string);
+    let run = Command::new("python3").arg("-OO").arg(script).arg(file).args(keys).output().unwrap();
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(errors, "", "a finding, not a traceback");
+    (run.status.code().unwrap(), String::from_utf8(run.stdout).unwrap())
+}
+
+fn place(finding: &Finding) -> String {
+    let mut place = format!("{} (table {}", finding.reason, finding.table);
+    if let Some(seq) = finding.seq {
+        place.push_str(&format!(", log entry {seq}"));
+    }
+    for part in [&finding.id, &finding.field].into_iter().flatten() {
+        place.push_str(&format!(", {part}"));
+    }
+    place + ")"
+}
+
+/// A bundle in the hands of a forger.
+#[derive(Clone)]
+pub struct Bundle {
+    pub lines: Vec<Value>,
+}
+
+impl Bundle {
+    pub fn of(bytes: &[u8]) -> Bundle {
+        let text = std::str::from_utf8(bytes).unwrap();
+        Bundle { lines: text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() }
+    }
+
+    pub fn origin(&self) -> String {
+        self.lines[0]["origin"].as_str().unwrap().to_string()
+    }
+
+    /// The number of the line that holds an entry.
+    pub fn line_of(&self, seq: u64) -> usize {
+        let holds = |line: &Value| {
+            line.get("leaf").is_some_and(|leaf| {
+                serde_json::from_str::<Value>(leaf.as_str().unwrap()).unwrap()["seq"] == json!(seq)
+            })
+        };
+        self.lines.iter().position(holds).unwrap()
+    }
+
+    /// The first entry of a kind.
+    pub fn first(&self, kind: &str) -> u64 {
+        (0..).find(|seq| self.leaf(*seq)["kind"] == json!(kind)).unwrap()
+    }
+
+    pub fn leaf(&self, seq: u64) -> Value {
+        serde_json::from_str(self.lines[self.line_of(seq)]["leaf"].as_str().unwrap()).unwrap()
+    }
+
+    /// Changes fields of the bytes of an entry.
+    pub fn set_leaf(&mut self, seq: u64, change: impl FnOnce(&mut Value)) {
+        let (line, mut leaf) = (self.line_of(seq), self.leaf(seq));
+        change(&mut leaf);
+        self.lines[line]["leaf"] = json!(String::from_utf8(canonical::to_bytes(&leaf).unwrap()).unwrap());
+    }
+
+    /// The bytes, with a manifest that fits them.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for line in &self.lines {
+            let mut line = line.clone();
+            if line.get("manifest").is_some() {
+                line["manifest"]["sha256"] = json!(Sha::of(&out).to_string());
+            }
+            canonical::write(&line, &mut out).unwrap();
+            out.push(b'\n');
+        }
+        out
+    }
+
+    fn entries(&self) -> Vec<&str> {
+        self.lines.iter().filter_map(|line| line.get("leaf")?.as_str()).collect()
+    }
+
+    /// Recomputes all that does not take a key: size, root, the last checkpoint (which `keys` sign), the manifest.
+    pub fn rebuilt(mut self, keys: &[&SigningKey]) -> Bundle {
+        let mut edge = Edge::empty();
+        self.entries().iter().for_each(|leaf| edge.push(leaf_hash(leaf.as_bytes()), &mut |_| {}));
+        let (size, root, origin) = (edge.size(), edge.root(), self.origin());
+        self.lines[0]["size"] = json!(size);
+        self.lines[0]["root"] = json!(root.to_string());
+        let note = Checkpoint::new(&origin, size, root).unwrap().signed(keys).unwrap().to_string();
+        let last = self.lines.len() - 3;
+        self.lines[last]["checkpoint"] = json!(note);
+        let redacted = self.entries().iter().filter(|leaf| leaf.contains("\"kind\":\"redaction\"")).count();
+        let manifest = self.lines.len() - 1;
+        self.lines[manifest]["manifest"]["entries"] = json!(size);
+        self.lines[manifest]["manifest"]["redacted"] = json!(redacted);
+        self
+    }
+}

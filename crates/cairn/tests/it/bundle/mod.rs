@@ -1,0 +1,6 @@
+//! Bundles, each checked by the library and by `docs/verify_bundle.py`, which must say the same.
+
+mod forge;
+mod import;
+mod tamper;
+mod whole;

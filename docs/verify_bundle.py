@@ -1,0 +1,668 @@
+#!/usr/bin/env python3
+"""Verifies a Cairn bundle (cairn-bundle/1) with Python's standard library alone; shares no code with Cairn.
+
+usage: verify_bundle.py FILE [VKEY...]
+
+FILE is a bundle, or - for stdin. Each VKEY is a public key that you trust, as `name+id+base64`: it must come from whoever
+keeps the log, not from the bundle. Exit code 0: nothing is wrong; 1: something is; 2: wrong usage.
+The format is described in format.md, next to this file."""
+import base64, hashlib, hmac, json, sys
+
+FORMAT, MAX_LINE, MAX_INTEGER, ZERO = "cairn-bundle/1", 64 << 20, 2**53 - 1, "0" * 64
+PARTIAL = ("a partial bundle proves inclusion, never completeness: what is in it was recorded, and what else was recorded "
+           "it does not say")
+
+class Malformed(Exception):
+    """The file is not a bundle; reading stops here."""
+
+class Finding(Exception):
+    """Something in the bundle is not what was recorded."""
+    def __init__(self, reason, table, message, seq=None, id=None, field=None):
+        super().__init__(message)
+        self.reason, self.table, self.message, self.seq, self.id, self.field = reason, table, message, seq, id, field
+
+def sha(data): return hashlib.sha256(data).digest()
+def sha_text(text): return hashlib.sha256(text.encode()).hexdigest()
+def leaf_hash(data): return sha(b"\0" + data)
+def node_hash(left, right): return sha(b"\1" + left + right)
+
+# --- JSON, strictly: no duplicate keys, no floats, nothing that a second writer would write differently
+
+def no_duplicates(pairs):
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise ValueError("duplicate key")
+    return dict(pairs)
+
+def exact(text):
+    if len(text) > 17 or abs(int(text)) > MAX_INTEGER or text == "-0":
+        raise ValueError("a number is too large")
+    return int(text)
+
+def no_number(text): raise ValueError("not an integer: " + text[:40])
+
+def parse(text):
+    return json.loads(text, object_pairs_hook=no_duplicates, parse_int=exact, parse_float=no_number, parse_constant=no_number)
+
+def canonical(value):
+    # Keys of a bundle are ASCII, where the order of code points is the one that RFC 8785 asks for.
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+def read_canonical(data):
+    """The value of canonical JSON; ValueError for anything else."""
+    try:
+        value = parse(data.decode())
+        if canonical(value) != data:
+            raise ValueError("not canonical JSON")
+        return value
+    except RecursionError:
+        raise ValueError("nested too deeply")
+
+def is_hash(value):
+    return isinstance(value, str) and len(value) == 64 and all(c in "0123456789abcdef" for c in value)
+
+# --- the fields of each kind of entry: T text, N number, H hash, L list of texts; small letters may be null
+
+KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fields in {
+    "genesis": "origin:T timestamp:T",
+    "thought": "action_id:t agent_id:T brief_id:t chain_hash:H content_hash:H content_length:N context_id:n hash:H id:T "
+               "idempotency_key:t metadata_commitment:h parent_id:t position:N prev_hash:H session_id:T step_index:N "
+               "task_id:T timestamp:T type:T",
+    "snapshot": "content_hash:H content_length:N context_id:N created_at:T metadata_commitment:h node_count:N position:N "
+                "roadmap_id:T",
+    "event": "body_hash:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
+    "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
+    "key": "created_at:T last_trusted_size:n op:T reason:t vkey:T",
+    "redaction": "actor:T content_hash:H created_at:T fields:L reason:T target_id:T target_kind:T target_seq:N",
+    "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
+}.items()}
+PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
+           "brief": ["data"]}
+
+def fits(value, kind):
+    if value is None:
+        return kind.islower()
+    if kind in "Nn":
+        return type(value) is int and value >= 0
+    if kind in "Hh":
+        return is_hash(value)
+    if kind == "L":
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
+
+def read_leaf(data):
+    """The fields of an entry, or None if the bytes are not those of any entry."""
+    try:
+        leaf = read_canonical(data)
+    except ValueError:
+        return None
+    fields = KINDS.get(leaf.get("kind")) if isinstance(leaf, dict) and isinstance(leaf.get("kind"), str) else None
+    if fields is None or set(leaf) != set(fields) | {"kind", "seq", "v"} or type(leaf["v"]) is not int or leaf["v"] != 1:
+        return None
+    if not fits(leaf["seq"], "N") or not all(fits(leaf[name], kind) for name, kind in fields.items()):
+        return None
+    if leaf["kind"] == "genesis" and leaf["seq"] != 0 or leaf["kind"] == "key" and leaf["op"] not in ("add", "retire", "revoke"):
+        return None
+    return leaf
+
+def hex_bytes(text):
+    if len(text) % 2 or any(c not in "0123456789abcdef" for c in text):
+        raise Malformed("holds what is not in lower-case hex digits")
+    return bytes.fromhex(text)
+
+# --- Ed25519 (RFC 8032), slow and without dependencies
+
+P, Q = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+
+def add(a, b):
+    A, B = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    C, E = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = B - A, E - C, E + C, B + A
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+def mul(s, p):
+    q = (0, 1, 1, 0)
+    while s:
+        if s & 1:
+            q = add(q, p)
+        p, s = add(p, p), s >> 1
+    return q
+
+def same(a, b): return (a[0] * b[2] - b[0] * a[2]) % P == 0 and (a[1] * b[2] - b[1] * a[2]) % P == 0
+
+def point(data):
+    y = int.from_bytes(data, "little")
+    sign, y = y >> 255, y & (2**255 - 1)
+    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(x2, (P + 3) // 8, P)
+    if (x * x - x2) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if y >= P or (x * x - x2) % P or (x == 0 and sign):
+        raise ValueError("not a point")
+    x = P - x if x & 1 != sign else x
+    result = (x, y, 1, x * y % P)
+    if same(mul(8, result), (0, 1, 1, 0)):
+        raise ValueError("a weak point")
+    return result
+
+BASE = point((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+
+def signed(public, message, signature):
+    if len(signature) != 64:
+        return False
+    try:
+        A, R = point(public), point(signature[:32])
+    except ValueError:
+        return False
+    s = int.from_bytes(signature[32:], "little")
+    h = int.from_bytes(hashlib.sha512(signature[:32] + public + message).digest(), "little") % Q
+    return s < Q and same(mul(s, BASE), add(R, mul(h, A)))
+
+def from_base64(text):
+    data = base64.b64decode(text, validate=True)
+    if base64.b64encode(data).decode() != text:
+        raise ValueError("not in base64 as it is written here")
+    return data
+
+class Key:
+    """A public key that was given: name+id+base64."""
+    def __init__(self, text):
+        name, ident, data = text.split("+", 2)
+        data = from_base64(data)
+        if not name or any(c.isspace() or c < " " for c in name) or len(data) != 33 or data[0] != 1:
+            raise ValueError("not a key that signs notes")
+        if sha(name.encode() + b"\n" + data)[:4].hex() != ident:
+            raise ValueError("its id is that of another key")
+        point(data[1:])
+        self.text, self.name, self.id, self.public, self.revoked = text, name, ident, data[1:], None
+
+def read_note(note):
+    """Origin, size, root, body and signature lines of a checkpoint, signed or not."""
+    body, blank, rest = note.rpartition("\n\n")
+    body, lines = (body + "\n", rest) if blank else (note, "")
+    parts = body.split("\n")
+    if len(parts) != 4 or parts[3] or not parts[0] or len(parts[0].encode()) > 255 or any(c < " " for c in parts[0]):
+        raise ValueError("a checkpoint is three lines: origin, size, root")
+    origin, size, root = parts[:3]
+    if not (size.isascii() and size.isdigit()) or str(exact(size)) != size:
+        raise ValueError("the size is not a number")
+    root = from_base64(root)
+    signatures = []
+    if blank and not lines.endswith("\n"):
+        raise ValueError("the last signature is cut short")
+    for line in lines.split("\n")[:-1]:
+        dash, name, data = line.split(" ")
+        data = from_base64(data)
+        if dash != "\u2014" or not name or "+" in name or len(data) < 5 or any(c < " " for c in name):
+            raise ValueError("a line is not that of a signature")
+        signatures.append((name, data[:4].hex(), data[4:]))
+    if len(root) != 32 or len(signatures) > 100 or (blank and not signatures):
+        raise ValueError("not a checkpoint")
+    return origin, int(size), root.hex(), body, signatures
+
+def push(edge, leaf):
+    """Adds a leaf hash to the complete subtrees along the right edge of the tree."""
+    level = 0
+    while edge and edge[-1][0] == level:
+        leaf, level = node_hash(edge.pop()[1], leaf), level + 1
+    edge.append((level, leaf))
+
+def root_of(edge):
+    root = edge[-1][1] if edge else sha(b"")
+    for _, left in reversed(edge[:-1]):
+        root = node_hash(left, root)
+    return root.hex()
+
+def included(leaf, index, size, proof, root):
+    """RFC 9162, 2.1.3.2."""
+    node, last = index, size - 1
+    for sibling in proof:
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            leaf = node_hash(sibling, leaf)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            leaf = node_hash(leaf, sibling)
+        node, last = node >> 1, last >> 1
+    return last == 0 and leaf.hex() == root
+
+class Verifier:
+    def __init__(self, source, keys):
+        self.source, self.keys, self.hash, self.number, self.findings, self.notes = source, keys, hashlib.sha256(), 0, [], []
+        self.thoughts, self.tasks, self.steps, self.events, self.roadmaps = {}, {}, {}, {}, {}
+        self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
+        self.blank, self.closed, self.said = {}, set(), {}
+        self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
+        self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
+
+    def line(self):
+        """The next line, parsed, and its bytes; None at the end."""
+        self.number += 1
+        data = self.source.readline(MAX_LINE + 1)
+        if not data:
+            return None, data
+        if len(data) > MAX_LINE:
+            raise Malformed("is longer than %d bytes" % MAX_LINE)
+        if not data.endswith(b"\n"):
+            raise Malformed("is cut short")
+        try:
+            value = read_canonical(data[:-1])
+        except ValueError as error:
+            raise Malformed("is not canonical JSON: %s" % str(error)[:200])
+        if not isinstance(value, dict):
+            raise Malformed("is not an object")
+        return value, data
+
+    def run(self):
+        try:
+            self.read_header()
+            self.read_lines()
+        except Malformed as error:
+            message = "line %d %s" % (self.number, error)
+            self.findings.append(Finding("malformed", "bundle", message, field="line %d" % self.number))
+            self.notes.append("verification stopped at line %d: what follows is unverified" % self.number)
+            return
+        self.close()
+
+    def read_header(self):
+        header, data = self.line()
+        if header is None or header.get("format") != FORMAT:
+            raise Malformed("does not say `%s`: this is no bundle, or a newer one" % FORMAT)
+        selection, full = header.get("selection"), header.get("full")
+        named = isinstance(selection, dict) and len(selection) == 1 and isinstance(
+            selection.get("session", selection.get("task")), str)
+        if (set(header) != {"format", "full", "origin", "root", "selection", "size"} or not is_hash(header["root"])
+                or not isinstance(header["origin"], str) or not fits(header["size"], "N") or header["size"] == 0
+                or type(full) is not bool or full == named or not (named or selection is None)):
+            raise Malformed("is not understood, or contradicts itself")
+        self.header, self.full, self.size, self.root = header, full, header["size"], header["root"]
+        self.session_chosen = None if full else selection.get("session")
+        self.task_chosen = None if full else selection.get("task")
+        self.hash.update(data)
+
+    def read_lines(self):
+        in_entries, keys_seen, ended = True, False, False
+        while True:
+            line, data = self.line()
+            if line is None and ended:
+                return
+            if line is None:
+                raise Malformed("is missing: the bundle ends before its manifest")
+            if ended:
+                raise Malformed("stands after the manifest")
+            if "leaf" in line and in_entries:
+                self.entry(line)
+            elif "leaf" not in line and "checkpoint" in line and not keys_seen:
+                if set(line) != {"checkpoint"} or not isinstance(line["checkpoint"], str):
+                    raise Malformed("is not understood")
+                if in_entries:
+                    in_entries = False
+                    self.close_entries()
+                self.checkpoint(line["checkpoint"])
+            elif set(line) == {"keys"} and fits(line["keys"], "L") and not in_entries and not keys_seen:
+                keys_seen = True
+            elif set(line) == {"manifest"} and keys_seen:
+                ended = True
+                self.manifest(line["manifest"])
+            else:
+                raise Malformed("stands where no line of its kind belongs")
+            self.hash.update(data)
+
+    def entry(self, line):
+        text, proof = line.pop("leaf"), line.pop("proof", None)
+        if not isinstance(text, str) or (proof is None) != self.full:
+            raise Malformed("has a leaf or a proof that does not belong there")
+        if proof is not None:
+            try:
+                proof = [from_base64(item) for item in proof]
+            except (ValueError, TypeError, AttributeError):
+                raise Malformed("has a proof that is not a list of hashes in base64")
+            if any(len(item) != 32 for item in proof):
+                raise Malformed("has a proof that is not a list of hashes in base64")
+        data = text.encode()
+        leaf = read_leaf(data)
+        if leaf is not None:
+            self.payload(leaf, line)
+        self.lines += 1
+        seq = self.expected if leaf is None else leaf["seq"]
+        if seq < self.expected or seq >= self.size:
+            self.whole = False
+            self.findings.append(Finding("order", "entry", "log entry %d stands where it does not belong" % seq, seq))
+            return
+        if self.full and seq > self.expected:
+            self.missing(self.expected, seq)
+        self.expected = seq + 1
+        if self.full:
+            self.leaves += leaf_hash(data)
+        try:
+            if leaf is None:
+                raise Finding("leaf_mismatch", "entry", "the bytes of log entry %d are not those of any entry" % seq, seq)
+            getattr(self, leaf["kind"])(leaf, line)
+            if proof is not None and not included(leaf_hash(data), seq, self.size, proof, self.root):
+                raise Finding("leaf_mismatch", "node", "log entry %d is not in the tree under the root of the bundle" % seq, seq,
+                              leaf.get("id"))
+        except Finding as finding:
+            self.findings.append(finding)
+
+    def payload(self, leaf, line):
+        """Whether exactly what belongs to an entry of this kind came with it."""
+        names = set(PAYLOAD.get(leaf["kind"], []))
+        sealed = leaf["kind"] == "thought" and isinstance(line.get("content"), str) and line["content"].startswith("sealed:v1:")
+        if set(line) != (names | {"seal_key"} if sealed else names):
+            raise Malformed("does not have what belongs to an entry of its kind")
+        for name, value in line.items():
+            if name == "bodies":
+                if not isinstance(value, dict) or not all(is_hash(k) and isinstance(v, str) for k, v in value.items()):
+                    raise Malformed("has `bodies` that are not texts by their digests")
+            elif value is not None and not isinstance(value, str):
+                raise Malformed("has a `%s` that is neither a text nor null" % name)
+            elif name in ("salt", "seal_key") and value is not None and len(hex_bytes(value)) != 32 and name == "salt":
+                raise Malformed("has a `salt` that does not have 32 bytes")
+
+    def missing(self, start, end):
+        self.whole = False
+        which = "log entry %d is" % start if end - start == 1 else "log entries %d to %d are" % (start, end - 1)
+        self.findings.append(Finding("missing_record", "entry", which + " missing", start))
+
+    # --- what entries record
+
+    def genesis(self, leaf, line):
+        if leaf["origin"] != self.header["origin"]:
+            raise Finding("leaf_mismatch", "log", "the first entry does not name the log it stands in", 0, None, "origin")
+
+    def thought(self, leaf, line):
+        if line["content"] is None or (line["metadata"] is None and leaf["metadata_commitment"] is not None):
+            self.blank[leaf["seq"]] = (leaf["id"], leaf["content_hash"], "content" if line["content"] is None else "metadata")
+        if line.get("seal_key", "") is None:
+            self.closed.add(leaf["seq"])
+        try:
+            self.check_thought(leaf, line)
+        finally:
+            key = sha(leaf["id"].encode())[:16]
+            self.thoughts[key] = (leaf["seq"], leaf["chain_hash"], leaf["session_id"])
+            self.tasks[leaf["task_id"]] = (leaf["position"] + 1, leaf["hash"])
+            self.steps[leaf["session_id"]] = leaf["step_index"] + 1
+
+    def check_thought(self, leaf, line):
+        def wrong(reason, field, what):
+            return Finding(reason, "thought", "`%s` of thought `%s` %s" % (field, leaf["id"], what), leaf["seq"], leaf["id"], field)
+        session, content = leaf["session_id"], line["content"]
+        all_of_session = self.full or self.session_chosen == session
+        next_position, head = self.tasks.get(leaf["task_id"], (0, ZERO))
+        if sha(leaf["id"].encode())[:16] in self.thoughts:
+            raise wrong("leaf_mismatch", "id", "was there before")
+        for field, expected, complete in (("position", next_position, self.full or self.task_chosen == leaf["task_id"]),
+                                          ("step_index", self.steps.get(session, 0), all_of_session)):
+            if leaf[field] < expected or (complete and leaf[field] > expected):
+                reason = "order" if leaf[field] < expected else "missing_record"
+                raise wrong(reason, field, "should be %d and is %d" % (expected, leaf[field]))
+        if content is not None:
+            self.same_text(content, leaf["content_hash"], leaf["content_length"],
+                           lambda reason: wrong(reason, "content", "is another"))
+        parent_hash = ZERO
+        if leaf["parent_id"] is not None:
+            parent = self.thoughts.get(sha(leaf["parent_id"].encode())[:16])
+            if parent is not None and parent[2] != session:
+                raise wrong("chain_hash_mismatch", "parent_id", "is a thought of another session")
+            if parent is None and all_of_session:
+                raise wrong("missing_record", "parent_id", "should be an earlier thought and is missing")
+            self.outside += parent is None
+            parent_hash = None if parent is None else parent[1]
+        if parent_hash is not None and sha_text(leaf["content_hash"] + parent_hash) != leaf["chain_hash"]:
+            raise wrong("chain_hash_mismatch", "chain_hash", "does not follow from content and parent")
+        if leaf["position"] > next_position:
+            self.outside += 1
+        elif leaf["prev_hash"] != head:
+            raise wrong("prev_hash_mismatch", "prev_hash", "is not the hash of its predecessor")
+        if content is not None:
+            link = {name: leaf[name] for name in ("id", "prev_hash", "task_id", "timestamp", "type")}
+            if sha(canonical(dict(link, content=content))).hex() != leaf["hash"]:
+                raise wrong("hash_mismatch", "hash", "does not follow from the record")
+        self.same_metadata(leaf, line, wrong)
+        if leaf["context_id"] is not None and not self.has_context(leaf["context_id"]):
+            raise wrong("missing_record", "context_id", "should be that of an earlier snapshot")
+        if leaf["brief_id"] is not None and self.briefs.get(leaf["brief_id"]) != session:
+            if leaf["brief_id"] in self.briefs or all_of_session:
+                raise wrong("missing_record", "brief_id", "should be that of an earlier brief of the same session")
+            self.outside += 1
+
+    def has_context(self, number):
+        return 1 <= number <= self.newest_context if self.full else number in self.contexts
+
+    def same_text(self, text, expected, length, wrong):
+        if sha_text(text) != expected:
+            raise wrong("content_hash_mismatch")
+        if len(text.encode()) != length:
+            raise wrong("leaf_mismatch")
+
+    def same_metadata(self, leaf, line, wrong):
+        metadata, salt = line["metadata"], line["salt"]
+        if (metadata is None) != (salt is None):
+            raise wrong("leaf_mismatch", "salt", "should be there exactly if there is metadata")
+        if metadata is not None:
+            if hmac.new(bytes.fromhex(salt), metadata.encode(), hashlib.sha256).hexdigest() != leaf["metadata_commitment"]:
+                raise wrong("leaf_mismatch", "metadata", "is not what the entry commits to")
+
+    def follows(self, places, name, found, complete, wrong, field):
+        expected = places.get(name, 0)
+        places[name] = found + 1
+        if found < expected or (complete and found > expected):
+            raise wrong("order" if found < expected else "missing_record", field, "should be %d and is %d" % (expected, found))
+
+    def snapshot(self, leaf, line):
+        number = leaf["context_id"]
+        def wrong(reason, field, what, table="context"):
+            return Finding(reason, table, "`%s` of context %d %s" % (field, number, what), leaf["seq"], str(number), field)
+        expected = self.newest_context + 1
+        self.newest_context = max(self.newest_context, number)
+        self.contexts.add(number)
+        bad_number = number < expected or (self.full and number > expected)
+        position = None
+        try:
+            self.follows(self.roadmaps, leaf["roadmap_id"], leaf["position"], self.full, wrong, "position")
+        except Finding as finding:
+            position = finding
+        if bad_number:
+            raise wrong("order" if number < expected else "missing_record", "context_id", "should be %d" % expected)
+        if position is not None:
+            raise position
+        if line["data"] is None:
+            raise wrong("missing_record", "data", "is gone", "snapshot")
+        self.same_text(line["data"], leaf["content_hash"], leaf["content_length"],
+                       lambda reason: wrong(reason, "data", "is another", "snapshot"))
+        if line["metadata"] is None and leaf["metadata_commitment"] is not None:
+            raise wrong("missing_record", "metadata", "is gone")
+        self.same_metadata(leaf, line, wrong)
+
+    def event(self, leaf, line):
+        def wrong(reason, field, what):
+            return Finding(reason, "event", "`%s` of event %d %s" % (field, leaf["seq"], what), leaf["seq"], None, field)
+        complete = self.full or self.session_chosen == leaf["session_id"]
+        self.follows(self.events, leaf["session_id"], leaf["position"], complete, wrong, "position")
+        if line["body"] is None:
+            raise wrong("missing_record", "body", "is gone")
+        self.same_text(line["body"], leaf["body_hash"], leaf["body_length"], lambda reason: wrong(reason, "body", "is another"))
+        first = 0
+        for digest, length in self.named(leaf, line["body"]):
+            if digest in self.bodies:
+                continue
+            self.bodies.add(digest)
+            first += 1
+            text = line["bodies"].get(digest)
+            if text is None:
+                raise Finding("missing_record", "body", "content %s, which an event names, is missing" % digest, leaf["seq"])
+            if sha_text(text) != digest or len(text.encode()) != length:
+                raise Finding("content_hash_mismatch", "body", "the content under %s is another" % digest, leaf["seq"])
+        if len(line["bodies"]) > first:
+            raise Finding("leaf_mismatch", "body", "there are contents that the event is not the first to name", leaf["seq"])
+
+    def named(self, leaf, body):
+        """Digest and length of the contents that an event names."""
+        try:
+            value = json.loads(body)
+            ops = value["ops"] if leaf["event"] == "entities_applied" else []
+            named = [(op["body"]["sha256"], op["body"]["bytes"]) for op in ops if op.get("body") is not None]
+            if not all(is_hash(digest) and fits(length, "N") for digest, length in named):
+                raise ValueError("a content is not named by its digest")
+            return named
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise Finding("leaf_mismatch", "event", "the body of event %d is not understood" % leaf["seq"], leaf["seq"])
+
+    def brief(self, leaf, line):
+        def wrong(reason, field="data"):
+            message = "`%s` of brief `%s` is another" % (field, leaf["brief_id"])
+            return Finding(reason, "brief", message, leaf["seq"], leaf["brief_id"], field)
+        self.briefs[leaf["brief_id"]] = leaf["session_id"]
+        if line["data"] is None:
+            raise wrong("missing_record")
+        self.same_text(line["data"], leaf["data_hash"], leaf["data_length"], wrong)
+        try:
+            brief = parse(line["data"])["brief"]
+            names = ("budget", "counter", "format", "layout", "node", "sections", "seq", "session_id", "turn")
+            own = sha(canonical({name: brief[name] for name in names})).hex()
+        except (ValueError, KeyError, TypeError, RecursionError):
+            own = None
+        if own != leaf["hash"]:
+            raise wrong("hash_mismatch", "hash")
+
+    def key(self, leaf, line):
+        for key in self.keys:
+            if leaf["op"] == "revoke" and key.text == leaf["vkey"]:
+                size = leaf["last_trusted_size"] or 0
+                key.revoked = size if key.revoked is None else min(key.revoked, size)
+
+    def continuation(self, leaf, line): pass
+
+    def redaction(self, leaf, line):
+        target = leaf["target_seq"]
+        known = self.thoughts.get(sha(leaf["target_id"].encode())[:16]) if leaf["target_kind"] == "thought" else None
+        again = target in self.said
+        self.said.setdefault(target, leaf)
+        for wrong, reason, field in (
+                (known is None, "missing_record", "target_id"),
+                (known is not None and known[0] != target, "leaf_mismatch", "target_seq"), (again, "leaf_mismatch", "target_seq"),
+                (target in self.blank and self.blank[target][1] != leaf["content_hash"], "leaf_mismatch", "content_hash")):
+            if wrong:
+                message = "`%s` of redaction %d is not that of an earlier thought" % (field, leaf["seq"])
+                raise Finding(reason, "redaction", message, leaf["seq"], None, field)
+
+    # --- what follows the entries
+
+    def close_entries(self):
+        if self.full and self.expected < self.size:
+            self.missing(self.expected, self.size)
+        if self.full and self.whole:
+            edge = []
+            for i in range(0, len(self.leaves), 32):
+                push(edge, bytes(self.leaves[i:i + 32]))
+            if root_of(edge) != self.root:
+                message = "the root that the bundle states is not the root of its entries"
+                self.findings.append(Finding("leaf_mismatch", "log", message, field="root"))
+
+    def checkpoint(self, note):
+        def wrong(message, field=None):
+            self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field=field))
+        self.signers = []
+        try:
+            origin, size, root, body, signatures = read_note(note)
+        except ValueError as error:
+            wrong("checkpoint %d cannot be read: %s" % (len(self.checkpoints) + 1, str(error)[:200]))
+            self.checkpoints.append(0)
+            return
+        what = "the checkpoint of size %d" % size
+        if origin != self.header["origin"]:
+            wrong("%s is of another log, %s" % (what, origin), "origin")
+        if self.checkpoints and self.checkpoints[-1] >= size:
+            wrong("%s stands after one of size %d" % (what, self.checkpoints[-1]), "size")
+        elif size < self.size and self.full and self.whole:
+            while self.edge_size < size:
+                push(self.edge, bytes(self.leaves[32 * self.edge_size:32 * self.edge_size + 32]))
+                self.edge_size += 1
+            if root_of(self.edge) != root:
+                wrong("the root of %s is not that of the entries" % what, "root")
+        if size == self.size and root != self.root:
+            wrong("the root of %s is not that of the bundle" % what, "root")
+        for key in self.keys:
+            lines = [data for name, ident, data in signatures if (name, ident) == (key.name, key.id)]
+            if not all(signed(key.public, body.encode(), data) for data in lines):
+                wrong("%s: the signature of %s+%s is not over it" % (what, key.name, key.id))
+            elif lines and key.name == origin and not (key.revoked is not None and size > key.revoked):
+                self.signers.append("%s+%s" % (key.name, key.id))
+        self.signed += bool(self.signers)
+        self.checkpoints.append(size)
+
+    def manifest(self, manifest):
+        if (not isinstance(manifest, dict) or set(manifest) != {"entries", "redacted", "sha256"} or not is_hash(manifest["sha256"])
+                or not fits(manifest["entries"], "N") or not fits(manifest["redacted"], "N")):
+            raise Malformed("is not understood")
+        for reason, field, expected in (("missing_record", "entries", self.lines), ("missing_record", "redacted", len(self.said)),
+                                        ("content_hash_mismatch", "sha256", self.hash.hexdigest())):
+            if manifest[field] != expected:
+                message = "`%s` of the manifest should be %s and is %s" % (field, expected, manifest[field])
+                self.findings.append(Finding(reason, "manifest", message, field=field))
+
+    def close(self):
+        for seq, (ident, _, field) in sorted(self.blank.items()):
+            if seq not in self.said or (field == "content" and "content" not in self.said[seq]["fields"]):
+                message = "`%s` of thought `%s` is gone, and no redaction says why" % (field, ident)
+                self.findings.append(Finding("missing_record", "thought", message, seq, ident, field))
+        last = self.checkpoints[-1] if self.checkpoints else 0
+        if last != self.size:
+            message = "the last checkpoint is of size %d, the bundle of size %d" % (last, self.size)
+            self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="size"))
+        if self.keys and not self.signers:
+            message = "the checkpoint that the bundle stands on is not signed by any of the given keys"
+            self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="signature"))
+        unsigned = len(self.checkpoints) - self.signed
+        sealed = len([seq for seq in self.closed if seq not in self.said])
+        for applies, note in (
+                (not self.full, PARTIAL),
+                (not self.keys, "no key was given, so nobody's signature was checked: anyone could have made this bundle"),
+                (self.outside, "%d links lead to records outside this bundle and were not followed" % self.outside),
+                (sealed, "%d contents are sealed and were not opened: their keys are not in the bundle" % sealed),
+                (self.signers and unsigned, "%d older checkpoints carry no signature of a given key" % unsigned)):
+            if applies:
+                self.notes.append(note)
+
+def visible(text):
+    return "".join(c if c.isprintable() else "\\u%04x" % ord(c) for c in str(text))
+
+def main(arguments):
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 2
+    try:
+        keys = [Key(text) for text in arguments[1:]]
+        source = sys.stdin.buffer if arguments[0] == "-" else open(arguments[0], "rb")
+    except (OSError, ValueError) as error:
+        print("error: %s" % visible(error), file=sys.stderr)
+        return 2
+    verifier = Verifier(source, keys)
+    verifier.run()
+    findings = sorted(verifier.findings, key=lambda finding: MAX_INTEGER + 1 if finding.seq is None else finding.seq)
+    if findings:
+        print("%d finding%s: this bundle is not what was recorded" % (len(findings), "" if len(findings) == 1 else "s"))
+    else:
+        who = "signed by " + " and ".join(verifier.signers) if verifier.signers else "nobody's signature was checked"
+        print(visible("%d entries recomputed: nothing was changed; log %s at size %d, %s" % (
+            verifier.lines, verifier.header["origin"], verifier.size, who)))
+    for number, finding in enumerate(findings[:100], 1):
+        place = ["table " + finding.table]
+        place += [] if finding.seq is None else ["log entry %d" % finding.seq]
+        place += [part for part in (finding.id, finding.field) if part is not None]
+        print(visible("%d. %s (%s): %s" % (number, finding.reason, ", ".join(place), finding.message)))
+    if verifier.said:
+        print("\nredacted:")
+    for seq, leaf in sorted(verifier.said.items())[:100]:
+        print(visible("  - %s (log entry %d) by %s at %s: %s" % (
+            leaf["target_id"], seq, leaf["actor"], leaf["created_at"], leaf["reason"])))
+    if verifier.notes:
+        print("\nnot verified:")
+    for note in verifier.notes:
+        print(visible("  - " + note))
+    return 1 if findings else 0
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
