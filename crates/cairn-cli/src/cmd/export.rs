@@ -13,7 +13,7 @@ use crate::args::App;
 use crate::error::CliError;
 use crate::term::{Bar, size};
 
-/// Write the log, or a part of it, as a file that anyone can verify
+/// Write the log, or a part of it, as a file anyone can verify
 ///
 /// The bundle holds the exact bytes of every entry and what they stand for, so that `cairn verify-bundle`, or the Python script in `docs`, can check it without the database. Only a bundle of the whole log can be imported; one of a session or a task proves that its records were made, not that they are all.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,7 @@
 //! The program, run as a person or a script runs it.
 
 mod broken;
+mod bundle;
 mod demo;
 mod harness;
 mod hostile;

@@ -30,7 +30,7 @@ pub enum Leaf {
     /// The first entry.
     Genesis(GenesisLeaf),
     /// A thought.
-    Thought(ThoughtLeaf, ThoughtParts),
+    Thought(Box<ThoughtLeaf>, ThoughtParts),
     /// A snapshot.
     Snapshot(SnapshotLeaf, SnapshotParts),
     /// An event, its body, and the contents that it is the first to name.
@@ -131,7 +131,9 @@ fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String>
     let Ok(Kind { kind }) = serde_json::from_str(bytes) else { return Ok(Leaf::Unknown) };
     let leaf = match kind.as_str() {
         GENESIS => parse(bytes, GenesisLeaf::write).map(Leaf::Genesis),
-        THOUGHT => parse(bytes, ThoughtLeaf::write).map(|leaf| Leaf::Thought(leaf, ThoughtParts::none())),
+        THOUGHT => {
+            parse(bytes, ThoughtLeaf::write).map(|leaf| Leaf::Thought(Box::new(leaf), ThoughtParts::none()))
+        }
         SNAPSHOT => parse(bytes, SnapshotLeaf::write).map(|leaf| Leaf::Snapshot(leaf, SnapshotParts::none())),
         EVENT => parse(bytes, EventLeaf::write).map(|leaf| Leaf::Event(leaf, None, BTreeMap::new())),
         BRIEF => parse(bytes, BriefLeaf::write).map(|leaf| Leaf::Brief(leaf, None)),

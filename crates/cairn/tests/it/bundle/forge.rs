@@ -206,3 +206,9 @@ impl Bundle {
         self
     }
 }
+
+/// The checkpoint of that number, from 0.
+pub fn checkpoint(bundle: &mut Bundle, n: usize) -> &mut Value {
+    let first = bundle.lines.iter().position(|line| line.get("checkpoint").is_some()).unwrap();
+    &mut bundle.lines[first + n]["checkpoint"]
+}

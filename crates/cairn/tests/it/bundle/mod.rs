@@ -2,5 +2,6 @@
 
 mod forge;
 mod import;
+mod refused;
 mod tamper;
 mod whole;

@@ -1,0 +1,169 @@
+//! `cairn export`, `verify-bundle` and `import`.
+
+use std::path::Path;
+use std::process::Command;
+
+use cairn::core::log::Checkpoint;
+use cairn::core::note::SigningKey;
+use cairn::{Cairn, Scope};
+use serde_json::json;
+
+use super::harness::Place;
+
+/// The story's log, signed; returns the public key.
+fn signed(place: &Place) -> String {
+    let path = place.path("cairn.db");
+    let cairn = Cairn::open(&path).unwrap();
+    let (origin, report) = (cairn.status().unwrap().origin, cairn.verify(&Scope::All).unwrap());
+    let key = SigningKey::from_seed(&origin, [7; 32]).unwrap();
+    let checkpoint = Checkpoint::new(&origin, report.log_size, report.root.unwrap()).unwrap();
+    let note = checkpoint.signed(&[&key]).unwrap().to_string();
+    let sql = rusqlite::Connection::open(path).unwrap();
+    sql.execute("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)", (report.log_size, note)).unwrap();
+    key.verifying_key().to_string()
+}
+
+fn python(file: &Path, keys: &[&str]) -> (i32, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_bundle.py");
+    let run = Command::new("python3").arg(script).arg(file).args(keys).output().unwrap();
+    (run.status.code().unwrap(), String::from_utf8(run.stdout).unwrap())
+}
+
+#[test]
+fn a_log_goes_into_a_file_and_comes_back_as_the_same_log() {
+    let place = Place::with_story();
+    let key = signed(&place);
+    let text = place.on_story(&["export", "-o", "log.jsonl"]).fine();
+    assert!(text.starts_with("Wrote log.jsonl: 5 entries, log of size 5, "), "{text}");
+    assert!(text.ends_with("cairn verify-bundle 'log.jsonl' --key KEY\n"), "{text}");
+    let text = place.run(&["verify-bundle", "log.jsonl", "--key", &key]).fine();
+    assert!(
+        text.starts_with("5 entries recomputed, the whole log: nothing was changed; log cairn/"),
+        "{text}"
+    );
+    assert!(text.contains("signed by cairn/") && !text.contains("not verified"), "{text}");
+    let (code, out) = python(&place.path("log.jsonl"), &[&key]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("nothing was changed") && out.contains("signed by cairn/"), "{out}");
+
+    let text = place.run(&["--db", "copy.db", "import", "log.jsonl", "--key", &key]).fine();
+    assert!(text.starts_with("Made copy.db: 5 entries, log size 5, 4 thoughts\n"), "{text}");
+    place.run(&["--db", "copy.db", "export", "-o", "copy.jsonl"]).fine();
+    assert_eq!(place.read("copy.jsonl"), place.read("log.jsonl"));
+    let again = place.run(&["--db", "copy.db", "import", "log.jsonl"]);
+    assert_eq!(again.code, 1);
+    assert!(
+        again.err.contains("`copy.db` exists already") && again.err.contains("--extend"),
+        "{}",
+        again.err
+    );
+}
+
+#[test]
+fn without_a_name_the_file_is_named_after_the_log_and_never_replaced() {
+    let place = Place::with_story();
+    let data = place.on_story(&["--json", "export"]).json();
+    let file = data["file"].as_str().unwrap().to_string();
+    assert!(file.starts_with("cairn-") && file.ends_with("-5.cairn.jsonl"), "{file}");
+    assert_eq!((&data["entries"], &data["size"], &data["signed"]), (&json!(5), &json!(5), &json!(false)));
+    let again = place.on_story(&["export"]);
+    assert_eq!(again.code, 1);
+    assert!(again.err.contains("exists already") && again.err.contains("--force"), "{}", again.err);
+    place.write(&file, "something else");
+    place.on_story(&["export", "--all", "--force"]).fine();
+    assert!(place.read(&file).starts_with("{\"format\":\"cairn-bundle/1\""));
+    let left: Vec<String> = std::fs::read_dir(place.path("."))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains("part-"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn a_part_says_what_it_does_not_prove() {
+    let place = Place::with_story();
+    let run = place.on_story(&["export", "--session", "storage", "-o", "-"]);
+    assert_eq!(run.code, 0);
+    assert!(run.err.contains("part of a log of size 5"), "{}", run.err);
+    let run = place.run_with_input(&["verify-bundle", "-"], run.out.as_bytes());
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    let out = run.out.replace("\n    ", " ");
+    assert!(
+        out.contains("from session `storage`") && out.contains("proves inclusion, never completeness"),
+        "{out}"
+    );
+    assert!(out.contains("nobody's signature was checked"), "{out}");
+    place.on_story(&["export", "--session", "storage", "-o", "part.jsonl"]).fine();
+    let import = place.run(&["--db", "new.db", "import", "part.jsonl"]);
+    assert_eq!(import.code, 1);
+    assert!(import.err.contains("a part of a log only"), "{}", import.err);
+    assert!(!place.path("new.db").exists());
+    let both = place.on_story(&["export", "--session", "storage", "--task", "storage"]);
+    assert_eq!(both.code, 2);
+    let nobody = place.on_story(&["export", "--task", "nobody"]);
+    assert_eq!(nobody.code, 1);
+    assert!(nobody.err.contains("no task `nobody`"), "{}", nobody.err);
+}
+
+#[test]
+fn what_was_changed_is_named_and_not_imported() {
+    let place = Place::with_story();
+    let key = signed(&place);
+    place.on_story(&["export", "-o", "log.jsonl"]).fine();
+    let forged = place.read("log.jsonl").replace("PostgreSQL needs", "PostgreSQL lacks");
+    place.write("forged.jsonl", &forged);
+    let run = place.run(&["verify-bundle", "forged.jsonl", "--key", &key]);
+    assert_eq!((run.code, run.err.as_str()), (1, ""));
+    assert!(run.out.starts_with("2 findings: this bundle is not what was recorded\n"), "{}", run.out);
+    assert!(run.out.contains("1. content_hash_mismatch\n   table    thought\n"), "{}", run.out);
+    let data = place.run(&["--json", "verify-bundle", "forged.jsonl"]);
+    assert_eq!(data.code, 1);
+    assert_eq!(data.json()["valid"], json!(false));
+    assert_eq!(data.json()["findings"][0]["seq"], json!(2));
+    let (code, out) = python(&place.path("forged.jsonl"), &[&key]);
+    assert_eq!(code, 1, "{out}");
+    assert!(out.contains("1. content_hash_mismatch (table thought, log entry 2, "), "{out}");
+    let import = place.run(&["--db", "new.db", "import", "forged.jsonl"]);
+    assert_eq!(import.code, 1);
+    assert!(import.out.contains("content_hash_mismatch"), "{}", import.out);
+    assert!(!place.path("new.db").exists());
+}
+
+#[test]
+fn keys_come_from_the_command_line_or_a_file_and_must_be_keys() {
+    let place = Place::with_story();
+    let key = signed(&place);
+    place.on_story(&["export", "-o", "log.jsonl"]).fine();
+    place.write("keys", &format!("# whose\n\n{key}\n"));
+    let text = place.run(&["verify-bundle", "log.jsonl", "--key-file", "keys"]).fine();
+    assert!(text.contains("signed by cairn/"), "{text}");
+    let other = SigningKey::from_seed("cairn/other", [8; 32]).unwrap().verifying_key().to_string();
+    let run = place.run(&["verify-bundle", "log.jsonl", "--key", &other]);
+    assert_eq!(run.code, 1);
+    assert!(run.out.contains("checkpoint_mismatch"), "{}", run.out);
+    assert_eq!(python(&place.path("log.jsonl"), &[&other]).0, 1);
+    for wrong in ["nonsense", &key[1..]] {
+        let run = place.run(&["verify-bundle", "log.jsonl", "--key", wrong]);
+        assert_eq!(run.code, 2, "{}", run.err);
+        assert_eq!(python(&place.path("log.jsonl"), &[wrong]).0, 2);
+    }
+    let missing = place.run(&["verify-bundle", "none.jsonl"]);
+    assert_eq!(missing.code, 1);
+    assert!(missing.err.contains("cannot read `none.jsonl`"), "{}", missing.err);
+}
+
+#[test]
+fn an_old_backup_is_completed() {
+    let place = Place::with_story();
+    place.on_story(&["backup", "old.db"]).fine();
+    assert_eq!(place.on_story(&["record", "plan", "later", "-s", "storage"]).code, 0);
+    place.on_story(&["export", "-o", "log.jsonl"]).fine();
+    let text = place.run(&["--db", "old.db", "import", "--extend", "log.jsonl"]).fine();
+    assert!(text.starts_with("Added to old.db: 1 entry, log size 6, 5 thoughts\n"), "{text}");
+    place.run(&["--db", "old.db", "export", "-o", "old.jsonl"]).fine();
+    assert_eq!(place.read("old.jsonl"), place.read("log.jsonl"));
+    let none = place.run(&["--db", "none.db", "import", "--extend", "log.jsonl"]);
+    assert_eq!(none.code, 1);
+    assert!(none.err.contains("there is no database at `none.db`"), "{}", none.err);
+}
