@@ -57,17 +57,23 @@ pub enum ImportError {
     Open(#[from] OpenError),
     /// Something failed.
     #[error(transparent)]
-    Failed(#[from] Error),
+    Failed(Error),
+}
+
+impl From<Error> for ImportError {
+    fn from(error: Error) -> ImportError {
+        match error {
+            Error::Store(StoreError::Taken(what)) => ImportError::Refused(format!(
+                "the bundle has one `{what}` twice, which no database of ours can hold"
+            )),
+            other => ImportError::Failed(other),
+        }
+    }
 }
 
 impl From<StoreError> for ImportError {
     fn from(error: StoreError) -> ImportError {
-        match error {
-            StoreError::Taken(what) => ImportError::Refused(format!(
-                "the bundle names the same `{what}` twice: nothing can be made of it"
-            )),
-            other => ImportError::Failed(other.into()),
-        }
+        Error::from(error).into()
     }
 }
 
@@ -235,7 +241,7 @@ fn take_in(
     if !again.report.valid() {
         return Err(changed().into());
     }
-    adding.write().map_err(Error::from)?;
+    adding.write()?;
     let checkpoints = again.checkpoints;
     adding.writer.transaction(&mut |tx| {
         checkpoints.iter().try_for_each(|(size, note)| tx.insert_checkpoint(*size, note))

@@ -6,6 +6,7 @@ use cairn_core::Sha;
 use cairn_core::entry::THOUGHT;
 use cairn_core::log::{CheckpointNote, Edge, Untrusted};
 use cairn_core::note::VerifyingKey;
+use cairn_core::preview::preview;
 
 use super::entry::ThoughtParts;
 use super::leaf::{KeyLeaf, RedactionLeaf, ThoughtLeaf};
@@ -13,6 +14,9 @@ use super::links::Links;
 use super::read::Header;
 use super::report::RedactedRecord;
 use crate::verify::{Finding, Reason};
+
+/// How much of the reason for a redaction a report shows, in characters.
+const MAX_REASON: usize = 400;
 
 /// A thought that something is missing from.
 struct Blank {
@@ -114,7 +118,7 @@ impl Redactions {
             seq: *seq,
             actor: said.actor.clone(),
             created_at: said.created_at.clone(),
-            reason: said.reason.clone(),
+            reason: preview(&said.reason, MAX_REASON).into_owned(),
         })
     }
 

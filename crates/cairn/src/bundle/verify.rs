@@ -43,8 +43,7 @@ pub struct Walked {
     pub checkpoints: Vec<(u64, String)>,
 }
 
-/// Verifies a bundle; `visit` is shown each entry after it was checked, where it stands, and whether anything was wrong
-/// so far decides whether it is called at all.
+/// Verifies a bundle, and shows each entry to `visit` once it was checked, as long as nothing is wrong.
 pub fn walk(
     bundle: impl BufRead,
     keys: &[VerifyingKey],

@@ -96,7 +96,8 @@ fn what_cannot_be_imported_is_refused_and_leaves_nothing_behind() {
     twice
         .lines
         .retain(|line| line.get("checkpoint").is_none_or(|note| note.as_str().unwrap().contains("\n19\n")));
-    assert!(import(&twice.rebuilt(&[]).bytes(), &path, &[]).is_err());
+    let message = refusal(import(&twice.rebuilt(&[]).bytes(), &path, &[]));
+    assert!(message.contains("twice"), "{message}");
     assert_eq!(names(folder.path()), [""; 0]);
 
     std::fs::write(&path, "something").unwrap();
