@@ -14,7 +14,7 @@ use super::write::{Lines, Object};
 use super::{ExportOptions, Exported, FORMAT, SEALED, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Audit, Scanned, Store, StoreError};
+use crate::store::{Audit, Scanned, StoreError};
 use crate::verify::{Nodes, Progress, named_bodies};
 
 /// Entries read at a time, so that a failure to write ends the reading soon.
@@ -31,7 +31,7 @@ impl Cairn {
         let store = &*self.inner.store;
         // What was blanked after the checkpoint was made is gone, and the entry that says so is not below it.
         let (stated, audit) = loop {
-            let stated = stated(store)?;
+            let stated = stated(self)?;
             let audit = store.audit()?;
             let mut blanked_since = false;
             audit.about_log(REDACTION, &mut |seq, _| blanked_since |= seq >= stated.size)?;
@@ -51,8 +51,14 @@ struct Stated {
     note: String,
 }
 
-// until checkpoints are made
-fn stated(store: &dyn Store) -> Result<Stated> {
+/// The checkpoint that a bundle stands on: made now, where that can be. A log that cannot be written, because its disk
+/// is read-only or because it is not the one that is remembered, is evidence too: it is exported as it is, and says that
+/// nobody signed its end.
+fn stated(cairn: &Cairn) -> Result<Stated> {
+    if let Ok(crate::Stated { origin, size, root, note, .. }) = cairn.checkpoint() {
+        return Ok(Stated { origin, size, root, note });
+    }
+    let store = &*cairn.inner.store;
     let head = store.head()?;
     let note = match store.checkpoint(head.size)? {
         Some((size, note)) if size == head.size => note,

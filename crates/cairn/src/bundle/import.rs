@@ -20,7 +20,7 @@ use crate::error::{Error, OpenError};
 use crate::options::{Durability, Options};
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{Store, StoreError, StoreWriter};
-use crate::verify::{self, Progress, Report, Scope};
+use crate::verify::{self, Outside, Progress, Report, Scope};
 
 /// The most entries in one transaction.
 const MAX_ENTRIES: usize = 2048;
@@ -251,7 +251,7 @@ fn take_in(
         adding.writer.clear_derived()?;
     }
     while adding.writer.catch_up(CATCH_UP_ROWS)? > 0 {}
-    let report = verify::verify(store, &Scope::All, progress)?;
+    let report = verify::verify(store, &Scope::All, &Outside::default(), progress)?;
     if !report.valid() || report.root != Some(again.report.root) {
         return Err(ImportError::Database(Box::new(report)));
     }
