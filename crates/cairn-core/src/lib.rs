@@ -11,6 +11,7 @@
 //! - [`tree`]: the session tree and the path from a root to a thought.
 //! - [`log`]: the RFC 9162 Merkle tree over all entries, with its proofs.
 //! - [`note`]: signed notes, the keys that sign them, and witnesses.
+//! - [`redaction`]: what is said of a record that was blanked.
 //! - [`metadata`]: the caller's own JSON, checked.
 //! - [`canonical`]: the JSON bytes that every hash is taken over.
 
@@ -23,6 +24,7 @@ pub mod log;
 pub mod metadata;
 pub mod note;
 pub mod preview;
+pub mod redaction;
 pub mod roadmap;
 pub mod session;
 pub mod thought;

@@ -15,6 +15,7 @@ use crate::canonical::ObjectWriter;
 use crate::hash::Sha;
 use crate::id::{ActionId, AgentId, BriefId, IdempotencyKey, LabelError, SessionId, TaskId, ThoughtId};
 use crate::metadata;
+use crate::redaction::Redaction;
 use crate::time::Timestamp;
 
 /// The four kinds of thought.
@@ -109,7 +110,16 @@ pub struct Thought {
     pub chain_hash: Sha,
     /// Position in the log.
     pub seq: u64,
+    /// Whether the content is stored encrypted. The hashes are those of the encrypted text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
+    /// That it was blanked: content and metadata are then empty here, and gone from the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
 }
+
+/// How the stored text of a sealed content begins; no other content may begin so.
+pub const SEALED: &str = "sealed:v1:";
 
 /// `SHA256(canonical({content, id, prev_hash, task_id, timestamp, type}))`, the link of a task chain.
 ///
@@ -215,6 +225,8 @@ pub struct NewThought {
     pub metadata: Option<Map<String, Value>>,
     /// The same key with the same arguments returns the first record again.
     pub idempotency_key: Option<String>,
+    /// Whether the content is to be encrypted before it is hashed, so that deleting its key erases it.
+    pub seal: bool,
 }
 
 impl NewThought {
@@ -232,6 +244,7 @@ impl NewThought {
             brief_id: None,
             metadata: None,
             idempotency_key: None,
+            seal: false,
         }
     }
 
@@ -277,6 +290,12 @@ impl NewThought {
         self
     }
 
+    /// Has the content encrypted before it is hashed.
+    pub fn seal(mut self) -> NewThought {
+        self.seal = true;
+        self
+    }
+
     /// Checks everything that can be checked without the database, and reports every problem at once.
     pub fn check(self, limits: &Limits) -> Result<CheckedThought, Refusal> {
         let mut issues = Vec::new();
@@ -311,6 +330,11 @@ impl NewThought {
         if self.content.as_bytes().contains(&0) {
             issues.push(Issue::new("content", NUL));
         }
+        if self.content.starts_with(SEALED) {
+            let message =
+                format!("must not begin with `{SEALED}`, which marks encrypted texts; put a space before it");
+            issues.push(Issue::new("content", message));
+        }
         let metadata = self.metadata.and_then(|map| metadata::canonical(map, &mut issues));
 
         let (Some(task_id), Some(session_id), Some(agent_id), []) =
@@ -339,6 +363,7 @@ impl NewThought {
             brief_id,
             metadata,
             idempotency_key: key,
+            seal: self.seal,
         })
     }
 }
@@ -403,6 +428,8 @@ pub struct CheckedThought {
     pub metadata: Option<String>,
     /// See [`NewThought::idempotency_key`].
     pub idempotency_key: Option<IdempotencyKey>,
+    /// See [`NewThought::seal`].
+    pub seal: bool,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::id::{ActionId, AgentId, BriefId, TaskId, ThoughtId};
+use crate::redaction::Redaction;
 use crate::thought::ThoughtType;
 use crate::time::Timestamp;
 
@@ -40,6 +41,12 @@ pub struct Summary {
     pub brief_id: Option<BriefId>,
     /// When it was recorded.
     pub timestamp: Timestamp,
+    /// Whether the content is stored encrypted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sealed: bool,
+    /// That it was blanked: there is no content any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
 }
 
 /// A thought with what follows from it.
@@ -130,6 +137,8 @@ mod tests {
             context_id: None,
             brief_id: None,
             timestamp: Timestamp::parse("2026-04-17T00:00:00Z").unwrap(),
+            sealed: false,
+            redacted: None,
         }
     }
 

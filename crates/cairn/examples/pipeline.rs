@@ -184,6 +184,10 @@ impl Pipeline {
             "everything: {}",
             if report.valid() { "nothing was changed" } else { "something was changed" }
         );
-        if verdict.valid && report.valid() { Ok(()) } else { Err("not what was recorded".into()) }
+        if verdict.valid == Some(true) && report.valid() {
+            Ok(())
+        } else {
+            Err("not what was recorded".into())
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! The handle that everything goes through.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use cairn_core::Sha;
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
 use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS, preview};
@@ -22,11 +24,12 @@ use crate::options::{Clock, IdSource, Options};
 use crate::proof::{Checkpoints, HeadFolder, Maker, Signer, Standing, gone, refusal, standing_of};
 use crate::read::{ActionThought, Filter, Page};
 use crate::roadmap::Roadmaps;
+use crate::seal::{Sealed, seal};
 use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{ListFilter, SearchScope, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope};
-use crate::writer::{Recorded, Writer};
+use crate::writer::{Recorded, Sealing, Writer};
 
 /// The most records in one page of a listing.
 const MAX_PAGE_RECORDS: u64 = 10_000;
@@ -159,11 +162,19 @@ impl Cairn {
     }
 
     fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
-        let thought = thought.check(&self.inner.limits)?;
+        let mut thought = thought.check(&self.inner.limits)?;
         let salt = salt_for(thought.metadata.as_deref())?;
         let id = ThoughtId::new((self.inner.ids)())
             .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
-        self.writer()?.write(reply, move |step| step.record(id, thought, salt));
+        let sealing = match thought.seal {
+            false => None,
+            true => {
+                let Sealed { text, key } = seal(id.as_str(), &thought.content)?;
+                thought.content_hash = Sha::of(text.as_bytes());
+                Some(Sealing { key, content: std::mem::replace(&mut thought.content, text) })
+            }
+        };
+        self.writer()?.write(reply, move |step| step.record(id, thought, salt, sealing));
         Ok(())
     }
 
@@ -215,7 +226,7 @@ impl Cairn {
 
     /// Returns one thought, or none.
     pub fn get(&self, id: &str) -> Result<Option<Thought>> {
-        Ok(self.inner.store.thought(id)?)
+        self.inner.store.thought(id)?.map(|thought| self.shown(thought)).transpose()
     }
 
     /// Returns the id that begins with `prefix`, if there is exactly one.
@@ -277,6 +288,7 @@ impl Cairn {
             records.push(thought);
             ControlFlow::Continue(())
         })?;
+        let records = records.into_iter().map(|thought| self.shown(thought)).collect::<Result<Vec<_>>>()?;
         let next_cursor = records.last().filter(|_| more).map(|last| last.seq.to_string());
         Ok(Page { records, next_cursor })
     }
@@ -287,10 +299,7 @@ impl Cairn {
     pub fn tree(&self, session_id: &str, include_content: bool) -> Result<Vec<Summary>> {
         let chars = (!include_content).then_some(TREE_CHARS);
         let thoughts = self.inner.store.session(session_id, chars)?;
-        Ok(match chars {
-            Some(chars) => thoughts.into_iter().map(|thought| shortened(thought, chars)).collect(),
-            None => thoughts,
-        })
+        thoughts.into_iter().map(|thought| self.shortened(thought, chars)).collect()
     }
 
     /// Returns the path from the root of a session to one of its thoughts.
@@ -306,18 +315,27 @@ impl Cairn {
 
     fn path(&self, id: &str) -> Result<Vec<Summary>> {
         let path = self.inner.store.path(id, TRAIL_CHARS)?;
-        Ok(path.into_iter().map(|thought| shortened(thought, TRAIL_CHARS)).collect())
+        path.into_iter().map(|thought| self.shortened(thought, Some(TRAIL_CHARS))).collect()
+    }
+
+    /// As it is shown, its content cut to so many characters.
+    fn shortened(&self, thought: Summary, chars: Option<usize>) -> Result<Summary> {
+        let mut thought = self.shown_summary(thought)?;
+        if let Some(Cow::Owned(content)) = chars.map(|chars| preview(&thought.content, chars)) {
+            thought.content = content;
+        }
+        Ok(thought)
     }
 
     /// Returns the thoughts that led to an action.
     pub fn for_action(&self, action_id: &str) -> Result<Vec<ActionThought>> {
         self.catch_up()?;
         let found = self.inner.store.for_action(action_id, ACTION_CHARS)?;
-        let shorten = |found: ActionThought| ActionThought {
-            thought: shortened(found.thought, ACTION_CHARS),
-            session_id: found.session_id,
+        let shorten = |found: ActionThought| {
+            let thought = self.shortened(found.thought, Some(ACTION_CHARS))?;
+            Ok(ActionThought { thought, session_id: found.session_id })
         };
-        Ok(found.into_iter().map(shorten).collect())
+        found.into_iter().map(shorten).collect()
     }
 
     /// Returns, for each thought that led to an action, the path from its root to it.
@@ -338,7 +356,10 @@ impl Cairn {
             task_id: query.task_id.as_deref(),
             kind: query.kind,
         };
-        let (results, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
+        let (mut results, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
+        for hit in results.iter_mut().filter(|hit| hit.thought.sealed) {
+            hit.thought = self.shown(hit.thought.clone())?;
+        }
         Ok(SearchResults { results, ranked_newest: more.then_some(RANKED as u64) })
     }
 
@@ -413,13 +434,6 @@ impl Cairn {
             running.checkpoints.stop();
             running.writer.stop();
         }
-    }
-}
-
-fn shortened(thought: Summary, chars: usize) -> Summary {
-    match preview(&thought.content, chars) {
-        std::borrow::Cow::Borrowed(_) => thought,
-        std::borrow::Cow::Owned(content) => Summary { content, ..thought },
     }
 }
 

@@ -36,14 +36,18 @@ mod memory;
 mod options;
 mod proof;
 mod read;
+mod redact;
 mod roadmap;
+mod seal;
 mod search;
+mod shown;
 mod store;
 mod verify;
 mod writer;
 
 pub use cairn_core as core;
 pub use cairn_core::Sha;
+pub use cairn_core::redaction::Redaction;
 pub use cairn_core::thought::{Issue, Limits, NewThought, Thought, ThoughtType};
 pub use cairn_core::time::Timestamp;
 pub use cairn_core::tree::Summary;
@@ -55,8 +59,8 @@ pub use error::{Error, OpenError, Result};
 pub use handle::{Cairn, Status};
 pub use memory::{
     BriefComparison, BriefInfo, BriefRequest, BriefVerdict, BuiltBrief, EntitiesChanged, EntityView,
-    EventAdded, EventView, NewSession, SectionComparison, SessionInfo, SessionOpened, StatePart,
-    StoredBriefView, Summarised, TurnBegun, TurnDone, TurnRange,
+    EventAdded, EventView, NewSession, RedactedSource, SectionComparison, SessionInfo, SessionOpened,
+    StatePart, StoredBriefView, Summarised, TurnBegun, TurnDone, TurnRange,
 };
 pub use options::{Durability, Options};
 pub use proof::{
@@ -64,7 +68,10 @@ pub use proof::{
     Remembered, SeenHead, Signer, Standing, Stated, load_key, random_key,
 };
 pub use read::{ActionThought, Filter, Page};
+pub use redact::{Redact, Redacted};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use store::StoreError;
-pub use verify::{Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, Report, Scope};
+pub use verify::{
+    Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,
+};

@@ -5,6 +5,7 @@ mod brief;
 #[cfg(feature = "o200k")]
 mod o200k;
 mod ops;
+mod verdict;
 mod view;
 
 use cairn_core::canonical;
@@ -22,9 +23,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(crate) use append::States;
-pub use brief::{
-    BriefComparison, BriefInfo, BriefRequest, BriefVerdict, BuiltBrief, SectionComparison, StoredBriefView,
-};
+pub use brief::{BriefComparison, BriefInfo, BriefRequest, BuiltBrief, SectionComparison, StoredBriefView};
+pub use verdict::{BriefVerdict, RedactedSource};
 pub use view::{EntityView, EventView, StatePart};
 
 use crate::error::{Error, Result};

@@ -8,6 +8,7 @@ mod checkpoints;
 mod context;
 mod memory;
 mod record;
+mod redaction;
 mod time;
 mod whole;
 
@@ -183,6 +184,10 @@ pub struct Report {
     pub events: u64,
     /// Stored briefs checked.
     pub briefs: u64,
+    /// Records that were blanked by a redaction, in the order of the log: at most 100.
+    pub redacted: Vec<RedactedRecord>,
+    /// How many in all.
+    pub redacted_total: u64,
     /// Length of what was checked: thoughts of a session or task, or entries of the whole log.
     pub chain_length: u64,
     /// Entries in the log.
@@ -237,6 +242,8 @@ impl Report {
             contexts: 0,
             events: 0,
             briefs: 0,
+            redacted: Vec::new(),
+            redacted_total: 0,
             chain_length: 0,
             log_size: 0,
             root: None,
@@ -308,6 +315,8 @@ impl Findings {
 /// Nodes of the tree as stored.
 pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
+pub use redaction::RedactedRecord;
+
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
 /// The contents that an event names.

@@ -8,6 +8,8 @@
 mod about_log;
 mod capture;
 mod memory;
+mod redact;
+mod repeated;
 mod step;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,10 +25,12 @@ use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::proof::Message;
+use crate::seal::SealKey;
 use crate::store::{Append, StoreError, StoreWriter};
 pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
+pub(crate) use redact::{Blanked, RedactRequest};
 use step::Heads;
 pub(crate) use step::Step;
 
@@ -46,6 +50,13 @@ const GATHER: Duration = Duration::from_micros(200);
 pub(crate) struct Recorded {
     pub thought: Thought,
     pub metadata: Option<String>,
+}
+
+/// What a sealed thought has beside its sealed text.
+pub(crate) struct Sealing {
+    pub key: SealKey,
+    /// What the caller said.
+    pub content: String,
 }
 
 /// Something to be written in one transaction with whatever else waits.

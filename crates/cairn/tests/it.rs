@@ -30,9 +30,15 @@ mod read;
 /// Writing: hashes, chains, refusals, repeated calls.
 #[path = "it/record.rs"]
 mod record;
+/// Redaction: what stays, what goes, and that it is gone from the files.
+#[path = "it/redact.rs"]
+mod redact;
 /// Roadmaps on disk: every form, every flaw, every trick.
 #[path = "it/roadmap.rs"]
 mod roadmap;
+/// Sealed contents.
+#[path = "it/seal.rs"]
+mod seal;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;

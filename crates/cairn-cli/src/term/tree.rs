@@ -141,6 +141,8 @@ mod tests {
             context_id: None,
             brief_id: None,
             timestamp: Timestamp::parse("2026-04-17T00:00:00Z").unwrap(),
+            sealed: false,
+            redacted: None,
         };
         edges.iter().enumerate().map(one).collect()
     }

@@ -20,10 +20,19 @@ CREATE TABLE seal (
 -- The few entries that say something about the log itself, without looking at all the others.
 CREATE INDEX entry_about_log ON entry (kind, seq) WHERE kind IN ('continuation', 'key', 'redaction');
 
--- A thought can still not be changed, but for being blanked by a redaction that stands in the log.
+-- Sealed contents are not searchable: their words would stand in the index in the clear.
+DROP VIEW search_source;
+CREATE VIEW search_source (seq, content, metadata, scope) AS
+  SELECT seq, iif(content GLOB 'sealed:v1:*', NULL, content), metadata,
+    's' || session_no || ' t' || task_no || ' k' || type
+  FROM thought WHERE seq <= (SELECT through FROM derived);
+
+-- A thought can still not be changed, but for being blanked by a redaction that stands in the log. A sealed content
+-- stays, and so do all its hashes: what goes is its key.
 DROP TRIGGER thought_no_update;
 CREATE TRIGGER thought_no_update BEFORE UPDATE ON thought
-WHEN new.content IS NOT NULL OR new.metadata IS NOT NULL OR new.salt IS NOT NULL
+WHEN (new.content IS NOT NULL AND NOT (new.content IS old.content AND old.content GLOB 'sealed:v1:*'))
+  OR new.metadata IS NOT NULL OR new.salt IS NOT NULL
   OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
   OR (new.seq, new.id, new.type, new.task_no, new.position, new.session_no, new.step_index, new.agent_id, new.timestamp,
       new.prev_hash, new.hash, new.content_hash, new.chain_hash)
@@ -33,6 +42,16 @@ WHEN new.content IS NOT NULL OR new.metadata IS NOT NULL OR new.salt IS NOT NULL
     IS NOT (old.parent_seq, old.action_id, old.context_id, old.brief_id, old.idempotency_key)
 BEGIN
   SELECT raise(ABORT, 'thoughts are write-once: record a reflection that corrects it instead');
+END;
+
+-- The same for a stored brief, which repeats what others said.
+DROP TRIGGER brief_no_update;
+CREATE TRIGGER brief_no_update BEFORE UPDATE ON brief
+WHEN new.data IS NOT NULL OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
+  OR (new.seq, new.id, new.session_no, new.node, new.turn, new.created_at, new.hash)
+    IS NOT (old.seq, old.id, old.session_no, old.node, old.turn, old.created_at, old.hash)
+BEGIN
+  SELECT raise(ABORT, 'briefs are write-once: they cannot be changed');
 END;
 
 -- Seat belts against accidents. Against intent there is `cairn verify`.

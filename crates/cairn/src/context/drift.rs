@@ -129,6 +129,7 @@ impl Cairn {
         }
         let (decisions, drifted) = self.inner.store.count_decisions(wanted)?;
         let thoughts = self.inner.store.drifted(wanted, limit)?;
+        let thoughts = thoughts.into_iter().map(|thought| self.shown(thought)).collect::<Result<Vec<_>>>()?;
         let results = self.since(thoughts, &current)?;
         let plans = current.into_iter().map(|head| self.current_plan(head)).collect::<Result<_>>()?;
         Ok(Drift { plans, decisions, drifted, results })
@@ -239,5 +240,7 @@ fn summary(thought: Thought) -> Summary {
         context_id: thought.context_id,
         brief_id: thought.brief_id,
         timestamp: thought.timestamp,
+        sealed: thought.sealed,
+        redacted: thought.redacted,
     }
 }

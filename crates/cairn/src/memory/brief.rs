@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use cairn_core::Sha;
 use cairn_core::brief::tokens::Counter;
-use cairn_core::brief::{Brief, Depth, Layout, Material, Node, Options, build, needed_bodies};
+use cairn_core::brief::{Brief, Depth, Layout, Material, Node, Options, TraceThought, build, needed_bodies};
 use cairn_core::canonical;
 use cairn_core::id::{BriefId, SessionId};
+use cairn_core::redaction::Redaction;
 use cairn_core::session::SessionState;
 use cairn_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,6 @@ use super::append::session_id_of;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{BriefHead, ReadBrief, StoreError};
-use crate::verify::verify_brief_entry;
 use crate::writer::StoreBrief;
 
 /// How often a session that keeps changing is read again.
@@ -66,8 +66,11 @@ pub struct StoredBriefView {
     pub created_at: Timestamp,
     /// Its hash.
     pub hash: Sha,
-    /// The brief as it was built.
+    /// The brief as it was built; null if it was redacted.
     pub brief: Value,
+    /// That it was redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
 }
 
 /// A stored brief in a listing.
@@ -87,21 +90,6 @@ pub struct BriefInfo {
     pub created_at: Timestamp,
     /// Its hash.
     pub hash: Sha,
-}
-
-/// Whether a stored brief is what was built.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BriefVerdict {
-    /// Whether nothing is wrong.
-    pub valid: bool,
-    /// Which brief.
-    pub brief_id: BriefId,
-    /// The hash that is stored.
-    pub stored_hash: Sha,
-    /// The hash of the brief built again from the events.
-    pub rebuilt_hash: Option<Sha>,
-    /// What is wrong, or that nothing is.
-    pub message: String,
 }
 
 /// What differs between two stored briefs.
@@ -134,9 +122,9 @@ pub struct SectionComparison {
 
 /// What is kept of a stored brief.
 #[derive(Serialize, Deserialize)]
-struct Kept {
-    brief: Value,
-    request: BriefRequest,
+pub(super) struct Kept {
+    pub brief: Value,
+    pub request: BriefRequest,
 }
 
 impl Cairn {
@@ -145,7 +133,7 @@ impl Cairn {
         let session_id = session_id_of(&request.session_id)?;
         let options = options(request)?;
         request.task.as_ref().map_or(Ok(()), |task| self.check_text("task", task))?;
-        let brief = self.build_at(&session_id, &options, request.turn, None)?;
+        let (brief, _) = self.build_at(&session_id, &options, request.turn, None)?;
         if !store {
             return Ok(BuiltBrief { brief_id: None, brief });
         }
@@ -170,13 +158,15 @@ impl Cairn {
     /// Returns a stored brief, or none.
     pub fn brief(&self, brief_id: &str) -> Result<Option<StoredBriefView>> {
         let Some(read) = self.inner.store.brief(brief_id)? else { return Ok(None) };
-        let kept = kept(&read)?;
+        let redacted = self.brief_redaction(&read)?;
+        let brief = if redacted.is_some() { Value::Null } else { kept(&read)?.brief };
         Ok(Some(StoredBriefView {
             brief_id: read.id,
             session_id: read.session_id,
             created_at: read.created_at,
             hash: read.hash,
-            brief: kept.brief,
+            brief,
+            redacted,
         }))
     }
 
@@ -205,42 +195,16 @@ impl Cairn {
         Ok(briefs.into_iter().map(info).collect())
     }
 
-    /// Builds a stored brief again from the events, and compares; its place in the log is checked as well.
-    pub fn brief_verify(&self, brief_id: &str) -> Result<BriefVerdict> {
-        let read = self.stored_brief(brief_id)?;
-        let wrong = verify_brief_entry(&*self.inner.store, read.seq)?;
-        let mut verdict = BriefVerdict {
-            valid: false,
-            brief_id: read.id.clone(),
-            stored_hash: read.hash,
-            rebuilt_hash: None,
-            message: String::new(),
-        };
-        let rebuilt = self.rebuild_brief(&read);
-        if let Ok((_, brief)) = &rebuilt {
-            verdict.rebuilt_hash = Some(brief.hash);
-        }
-        verdict.message = match (wrong, rebuilt) {
-            (Some(finding), _) => finding,
-            (None, Err(error)) => format!("it cannot be built again: {error}"),
-            (None, Ok((_, brief))) if brief.hash != read.hash => {
-                "built again from the events it has another hash: what it was built from was changed"
-                    .to_string()
-            }
-            (None, Ok((kept, brief))) if kept.brief != json!(brief) => {
-                "built again from the events it says something else".to_string()
-            }
-            (None, Ok(_)) => {
-                verdict.valid = true;
-                "built again from the events it is the same, byte for byte".to_string()
-            }
-        };
-        Ok(verdict)
-    }
-
     /// Says what differs between two stored briefs.
     pub fn brief_compare(&self, brief_id1: &str, brief_id2: &str) -> Result<BriefComparison> {
         let (first, second) = (self.stored_brief(brief_id1)?, self.stored_brief(brief_id2)?);
+        for read in [&first, &second] {
+            if let Some(Redaction { by, at, .. }) = self.brief_redaction(read)? {
+                let message =
+                    format!("brief `{}` was redacted by {by} on {at}: it cannot be compared", read.id);
+                return Err(Error::Conflict(message));
+            }
+        }
         let (one, other) = (texts(&kept(&first)?.brief), texts(&kept(&second)?.brief));
         let mut ids: Vec<&String> = one.iter().chain(&other).map(|(id, _)| id).collect();
         ids.dedup();
@@ -266,28 +230,19 @@ impl Cairn {
         })
     }
 
-    fn stored_brief(&self, brief_id: &str) -> Result<ReadBrief> {
+    pub(super) fn stored_brief(&self, brief_id: &str) -> Result<ReadBrief> {
         let not_found = || Error::NotFound { what: "brief", id: brief_id.to_string() };
         self.inner.store.brief(brief_id)?.ok_or_else(not_found)
     }
 
-    fn rebuild_brief(&self, read: &ReadBrief) -> Result<(Kept, Brief)> {
-        let kept = kept(read)?;
-        let options = options(&kept.request)?;
-        let seq = kept.brief.get("seq").and_then(Value::as_u64);
-        let seq = seq.ok_or_else(|| StoreError::Damaged("a stored brief does not say its place".into()))?;
-        let brief = self.build_at(&read.session_id, &options, kept.request.turn, Some(seq))?;
-        Ok((kept, brief))
-    }
-
-    /// Builds a brief for a turn; if `seq` is given, from the events up to there alone.
-    fn build_at(
+    /// Builds a brief for a turn; if `seq` is given, from the events up to there alone. With the thoughts it saw.
+    pub(super) fn build_at(
         &self,
         session_id: &SessionId,
         options: &Options,
         turn: Option<u64>,
         seq: Option<u64>,
-    ) -> Result<Brief> {
+    ) -> Result<(Brief, Vec<TraceThought>)> {
         let (state, seq) = match seq {
             Some(seq) => (self.fold_anew(session_id, seq)?, seq),
             None => self.point(session_id, turn)?,
@@ -309,11 +264,12 @@ impl Cairn {
             thoughts: &thoughts,
             body: &|digest| bodies.get(digest).map(String::as_str),
         };
-        build(&material, options).map_err(|error| Error::BudgetTooSmall {
+        let brief = build(&material, options).map_err(|error| Error::BudgetTooSmall {
             budget: error.budget,
             item: error.item,
             needed: error.needed,
-        })
+        })?;
+        Ok((brief, thoughts))
     }
 
     /// The state in a turn, and the position in the log of the newest thing that takes part in it.
@@ -349,12 +305,12 @@ impl Cairn {
     }
 }
 
-fn kept(read: &ReadBrief) -> Result<Kept> {
+pub(super) fn kept(read: &ReadBrief) -> Result<Kept> {
     let damaged = |_| StoreError::Damaged(format!("brief `{}` cannot be read", read.id));
-    Ok(serde_json::from_str(&read.data).map_err(damaged)?)
+    Ok(serde_json::from_str(read.data.as_deref().unwrap_or_default()).map_err(damaged)?)
 }
 
-fn options(request: &BriefRequest) -> Result<Options> {
+pub(super) fn options(request: &BriefRequest) -> Result<Options> {
     let given = |field: &str, text: &Option<String>| text.clone().map(|text| (field.to_string(), text));
     let refuse = |(field, text): (String, String), expected: &str| {
         let text = cairn_core::preview::preview(&text, 40).into_owned();

@@ -19,19 +19,20 @@ use std::path::Path;
 
 use cairn_core::Sha;
 use cairn_core::brief::TraceThought;
-use cairn_core::id::ThoughtId;
+use cairn_core::id::{BriefId, ThoughtId};
 use cairn_core::log::Node;
 use cairn_core::thought::{Thought, ThoughtType};
 use cairn_core::tree::Summary;
 
 use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
+use crate::redact::Pieces;
 use crate::search::{SearchHit, Terms};
 use crate::verify::{Finding, Progress};
 
 pub use rows::{
     BriefHead, BriefRow, ContextRow, EventRow, EventText, MemoryHead, ParentLink, ReadBrief, ReadEvent,
-    RoadmapHead, SessionCounts, SessionHead, TaskHead, ThoughtRow,
+    RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow,
 };
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredThought, Totals,
@@ -84,14 +85,23 @@ pub trait Store: Send + Sync {
     fn writer(&self) -> Result<Box<dyn StoreWriter>>;
     /// The log's head.
     fn head(&self) -> Result<LogHead>;
-    /// One thought.
+    /// One thought. A sealed content is handed back as it is stored.
     fn thought(&self, id: &str) -> Result<Option<Thought>>;
+    /// The key of a sealed content, by the thought's position in the log.
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// The bytes of the entry that records the redaction of what stands at a position of the log.
+    fn redaction(&self, target_seq: u64) -> Result<Option<Vec<u8>>>;
+    /// Up to `limit` stored briefs of a session whose data contains `text`, oldest first.
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>>;
+    /// Empties what waits beside the database, looks for pieces of an erased text, and makes the file anew if they
+    /// still stand where no record is.
+    fn sweep(&self, pieces: &Pieces) -> Result<Swept>;
     /// Up to `limit` ids that begin with `prefix`, in order.
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>>;
     /// Visits thoughts in log order, from `after` on, until the visitor breaks off.
     fn list(&self, filter: &ListFilter<'_>, visit: &mut dyn FnMut(Thought) -> ControlFlow<()>) -> Result<()>;
     /// The thoughts of a session in order, content cut to one character more than `chars` (so that a cut
-    /// can be seen).
+    /// can be seen). Of a sealed content nothing.
     fn session(&self, session_id: &str, chars: Option<usize>) -> Result<Vec<Summary>>;
     /// The path from the root to a thought, likewise cut; empty if there is no such thought.
     fn path(&self, id: &str, chars: usize) -> Result<Vec<Summary>>;
@@ -287,12 +297,8 @@ pub trait Append {
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
     /// Adds a thought without its content, its metadata and its salt, whatever the row says of them.
     fn insert_redacted_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
-    /// Notes which entry says that a thought was blanked.
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()>;
     /// Blanks a thought of which [`Append::insert_redaction`] has said so. What is derived of it stays as it was.
     fn blank_thought(&mut self, seq: u64) -> Result<()>;
-    /// Adds the key of a sealed content.
-    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()>;
     /// Adds an entry of the log.
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()>;
     /// Adds an interior node of the tree.
@@ -305,6 +311,21 @@ pub trait Append {
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
     /// Whether any entry of the log is about keys.
     fn is_keyed(&mut self) -> Result<bool>;
+    /// The thought or the brief of that id, with the texts that a redaction would erase.
+    fn target(&mut self, id: &str) -> Result<Option<Target>>;
+    /// The bytes of an entry.
+    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// See [`Store::redaction`].
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>>;
+    /// Notes that the entry at `seq` records the redaction of the one at `target_seq`.
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()>;
+    /// Erases the texts of what a redaction was noted for, and every word of them in the search index. Of a sealed
+    /// content the key instead of the text.
+    fn blank(&mut self, target: &Target) -> Result<()>;
+    /// See [`Store::seal_key`].
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// Adds the key of the sealed content of the thought at `seq`.
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()>;
     /// Adds a checkpoint, or signatures to the one of that size.
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
 }
@@ -327,8 +348,6 @@ pub trait Audit: Send {
     fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// The positions of the events and briefs of a session, in order.
     fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()>;
-    /// The key of a sealed content.
-    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// How many rows there are.
     fn totals(&self) -> Result<Totals>;
     /// The snapshot of an entry, as stored; false if there is none.
@@ -341,6 +360,15 @@ pub trait Audit: Send {
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool>;
     /// The brief of an entry, as stored; false if there is none.
     fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool>;
+    /// The bytes of an entry.
+    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// What the redaction of an entry says it is about, as stored; none if there is no such row.
+    fn redaction_target(&self, seq: u64) -> Result<Option<i64>>;
+    /// Whether the text of the thought or brief at a position is there, and its metadata or salt; false for both if
+    /// there is no such row.
+    fn has_text(&self, seq: u64) -> Result<(bool, bool)>;
+    /// The key of the sealed content of the thought at a position, as stored.
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// Where in the log the brief of that id is, and the number of its session.
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.

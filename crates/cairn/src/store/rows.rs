@@ -215,8 +215,42 @@ pub struct ReadBrief {
     pub created_at: Timestamp,
     /// Its own hash.
     pub hash: Sha,
-    /// Canonical JSON.
-    pub data: String,
+    /// Canonical JSON; none if it was redacted.
+    pub data: Option<String>,
+}
+
+/// What a redaction is about, with the texts it would erase.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The kind of its entry.
+    pub kind: &'static str,
+    /// Position in the log.
+    pub seq: u64,
+    /// Its session.
+    pub session_id: String,
+    /// The content of a thought, the data of a brief.
+    pub text: Option<String>,
+    /// The metadata of a thought.
+    pub metadata: Option<String>,
+    /// The key of its content. What has one keeps its text, and loses the key.
+    pub key: Option<Vec<u8>>,
+}
+
+/// What was found when an erased text was looked for.
+#[derive(Debug, Clone, Default)]
+pub struct Swept {
+    /// Whether somebody read an older state all the time, so that it could not be let go.
+    pub blocked: bool,
+    /// Whether the file was made anew.
+    pub vacuumed: bool,
+    /// Why it could not be, if that was tried.
+    pub vacuum_failed: Option<String>,
+    /// Pieces that still stand where no record is: in unused parts of the file.
+    pub in_file: usize,
+    /// Pieces that still stand in what waits beside the file.
+    pub beside: usize,
+    /// Pieces that other records hold as well.
+    pub elsewhere: usize,
 }
 
 /// A stored brief in a listing, without what it says.

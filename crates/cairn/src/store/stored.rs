@@ -17,6 +17,10 @@ pub struct Totals {
     pub bodies: u64,
     /// Stored briefs.
     pub briefs: u64,
+    /// Redactions.
+    pub redactions: u64,
+    /// Keys of sealed contents.
+    pub seals: u64,
 }
 
 impl Totals {
@@ -29,6 +33,8 @@ impl Totals {
         self.events += other.events;
         self.bodies += other.bodies;
         self.briefs += other.briefs;
+        self.redactions += other.redactions;
+        self.seals += other.seals;
     }
 }
 

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
 
 use super::record::Checker;
+use super::redaction::{self, Redactions};
 use super::{Finding, Findings, Progress, Reason, Report};
 use crate::error::{Error, Result};
-use crate::store::{Audit, ChainOf, Store, StoreError};
+use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 
 /// Nodes of the tree kept while proofs are made; neighbours share most of theirs.
 const REMEMBERED_NODES: usize = 1 << 16;
@@ -62,22 +63,58 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         let reason = if seen < length { Reason::MissingRecord } else { Reason::IndexMismatch };
         findings.add(Finding::new(reason, table, message).field("length", seen, length));
     }
+    check_redactions(&mut checker, &mut nodes, of, &head, &mut findings)?;
+    let Redactions { list: redacted, total: redacted_total, .. } = checker.redactions;
+    let mut notes =
+        vec![format!("only {table} `{name}` was checked; `cairn verify` without it checks everything")];
+    notes.extend(redaction::note(&redacted, redacted_total));
     let (findings, findings_total) = findings.sorted();
     Ok(Report {
         records: seen,
         contexts: 0,
         events: 0,
         briefs: 0,
+        redacted,
+        redacted_total,
         chain_length: length,
         log_size: head.size,
         root: None,
         findings,
         findings_total,
         coverage: None,
-        notes: vec![format!(
-            "only {table} `{name}` was checked; `cairn verify` without it checks everything"
-        )],
+        notes,
     })
+}
+
+/// Checks the redactions of thoughts of this chain: they stand elsewhere in the log.
+fn check_redactions(
+    checker: &mut Checker<'_>,
+    nodes: &mut Nodes<'_>,
+    of: ChainOf<'_>,
+    head: &LogHead,
+    findings: &mut Findings,
+) -> Result<()> {
+    let audit = nodes.audit;
+    for (seq, target) in checker.redactions.places(audit)? {
+        let mut place = None;
+        audit.scan(target, target + 1, &mut |scanned| {
+            place = scanned.thought.map(|thought| (thought.task_no, thought.session_no));
+        })?;
+        let label = match (of, place) {
+            (_, None) => None,
+            (ChainOf::Task(_), Some((task, _))) => audit.task_name(task)?,
+            (ChainOf::Session(_), Some((_, session))) => audit.session_name(session)?,
+        };
+        let (ChainOf::Task(name) | ChainOf::Session(name)) = of;
+        if label.as_deref() == Some(name) {
+            let mut checked = Ok(());
+            audit.scan(seq, seq + 1, &mut |scanned| {
+                checked = check_one(checker, nodes, &scanned, head.size, &head.root, findings);
+            })?;
+            checked?;
+        }
+    }
+    Ok(())
 }
 
 /// Checks one entry, and that it stands in the tree under the log's root.

@@ -7,6 +7,7 @@ use cairn_core::session::op::{Body, EntityOp};
 
 use super::chain::check_entry;
 use super::record::first_difference;
+use super::redaction::{InLog, Redactions};
 use super::{Finding, Reason};
 use crate::store::{Audit, Store, StoreError, StoredBrief, StoredEvent};
 
@@ -140,15 +141,36 @@ impl Memory {
     }
 
     /// Checks the brief of an entry; returns the first thing wrong.
-    pub fn check_brief(&mut self, audit: &dyn Audit, seq: u64, leaf: &[u8]) -> Result<Option<Finding>> {
-        let mut wrong = None;
-        let found = audit.brief(seq, &mut |stored| wrong = self.brief_differs(seq, &stored, leaf))?;
+    pub fn check_brief(
+        &mut self,
+        audit: &dyn Audit,
+        seq: u64,
+        leaf: &[u8],
+        redactions: &mut Redactions,
+    ) -> Result<Option<Finding>> {
+        let (mut wrong, mut blank) = (None, None);
+        let found = audit.brief(seq, &mut |stored| {
+            if stored.data.is_none() {
+                blank = Some(stored.id.to_string());
+            }
+            wrong = self.brief_differs(seq, &stored, leaf);
+        })?;
         if !found {
             let message = format!("the brief of log entry {seq} is gone");
             return Ok(Some(Finding::new(Reason::MissingRecord, "brief", message).at(seq)));
         }
         self.briefs += 1;
-        Ok(wrong)
+        let (Some(id), None) = (blank, &wrong) else { return Ok(wrong) };
+        let hash = InLog::read(leaf).map_or(Sha::ZERO, |in_log| in_log.content_hash);
+        let Some(said) = redactions.of(audit, seq, "data", &hash)? else {
+            let (what, actual) =
+                (format!("brief `{id}`"), "nothing: it was erased without a redaction record");
+            let finding =
+                Finding::differs(Reason::MissingRecord, "brief", &what, "data", "the brief", actual).at(seq);
+            return Ok(Some(Finding { id: Some(id), ..finding }));
+        };
+        redactions.count(seq, said, false);
+        Ok(None)
     }
 
     fn brief_differs(&mut self, seq: u64, stored: &StoredBrief<'_>, leaf: &[u8]) -> Option<Finding> {
@@ -167,15 +189,19 @@ impl Memory {
                 "missing",
             );
         };
-        let Some(data) = stored.data else {
-            return finding(Reason::MissingRecord, "brief", "data", "the brief", "nothing");
+        // If it was redacted, the entry alone knows what it was.
+        let (data_hash, data_length) = match stored.data {
+            Some(data) => (Sha::of(data.as_bytes()), data.len() as u64),
+            None => {
+                InLog::read(leaf).map_or((Sha::ZERO, 0), |known| (known.content_hash, known.content_length))
+            }
         };
         self.leaf.clear();
         BriefEntry {
             brief_id: stored.id,
             created_at: stored.created_at,
-            data_hash: Sha::of(data.as_bytes()),
-            data_length: data.len() as u64,
+            data_hash,
+            data_length,
             hash: stored.hash.try_into().map_or(Sha::ZERO, Sha),
             node: stored.node,
             seq,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use cairn_core::Sha;
 use cairn_core::entry::{
-    BRIEF, CONTINUATION, EVENT, GENESIS, Genesis, KEY, SNAPSHOT, THOUGHT, ThoughtEntry, metadata_commitment,
+    BRIEF, CONTINUATION, EVENT, GENESIS, Genesis, KEY, REDACTION, SNAPSHOT, THOUGHT, ThoughtEntry,
+    metadata_commitment,
 };
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
@@ -12,8 +13,11 @@ use serde_json::Value;
 
 use super::context::Contexts;
 use super::memory::Memory;
+use super::redaction::{InLog, Redactions};
 use super::time::Times;
 use super::{Finding, Reason};
+use crate::redact::Said;
+use crate::seal;
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
 use crate::writer::is_sound_about_log;
 
@@ -42,6 +46,8 @@ pub struct Checker<'a> {
     pub memory: Memory,
     /// The times of thoughts.
     pub times: Times,
+    /// Checks redactions, and the keys of sealed contents.
+    pub redactions: Redactions,
     /// Thoughts seen.
     pub thoughts: u64,
     /// Thoughts seen that the derived list of actions must name.
@@ -72,6 +78,7 @@ impl<'a> Checker<'a> {
             contexts: Contexts::default(),
             memory: Memory::default(),
             times: Times::default(),
+            redactions: Redactions::default(),
             thoughts: 0,
             actions: 0,
         }
@@ -101,7 +108,8 @@ impl<'a> Checker<'a> {
             (GENESIS, None) => self.check_genesis(seq, entry),
             (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
             (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
-            (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf)?,
+            (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf, &mut self.redactions)?,
+            (REDACTION, None) => self.redactions.check_entry(self.audit, seq, entry.leaf)?,
             (KEY | CONTINUATION, None) => (!is_sound_about_log(entry.leaf, &mut self.leaf)).then(|| {
                 let message = format!(
                     "log entry {seq} is of kind `{}` and does not hold what such an entry holds",
@@ -163,10 +171,10 @@ impl<'a> Checker<'a> {
         let stored =
             |bytes: &[u8]| bytes.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
 
-        let Some(content) = thought.content else {
-            return wrong(Reason::MissingRecord, "content", &"a text", &"nothing");
+        let content_hash = match thought.content {
+            Some(content) => Sha::of(content.as_bytes()),
+            None => thought.content_hash.try_into().map_or(Sha::ZERO, Sha),
         };
-        let content_hash = Sha::of(content.as_bytes());
         if content_hash.0 != thought.content_hash {
             return wrong(
                 Reason::ContentHashMismatch,
@@ -175,6 +183,25 @@ impl<'a> Checker<'a> {
                 &stored(thought.content_hash),
             );
         }
+        let said = match thought.content {
+            Some(content) if seal::is_sealed(content) => {
+                let audit = self.audit;
+                match self.redactions.check_seal(audit, seq, thought.id, content, &content_hash)? {
+                    Ok(said) => said,
+                    Err((reason, expected, actual)) => {
+                        return Ok(Some(place(reason, "seal", "key", &expected, &actual)));
+                    }
+                }
+            }
+            Some(_) => None,
+            None => match self.redactions.of(self.audit, seq, "content", &content_hash)? {
+                Some(said) => Some(said),
+                None => {
+                    let actual = "nothing: it was erased without a redaction record";
+                    return wrong(Reason::MissingRecord, "content", &"a text", &actual);
+                }
+            },
+        };
 
         let parent = match thought.parent_seq {
             None => None,
@@ -209,30 +236,41 @@ impl<'a> Checker<'a> {
         let Some(task_id) = self.task_name(thought.task_no)? else {
             return wrong(Reason::MissingRecord, "task_id", &"the label of its task", &"missing");
         };
-        let hash = task_hash(
-            &TaskLink {
+        // Of a blanked content it cannot be recomputed: the entry and the successor's `prev_hash` vouch for it.
+        if let Some(content) = thought.content {
+            let link = TaskLink {
                 content,
                 id: thought.id,
                 prev_hash,
                 task_id: &task_id,
                 timestamp: thought.timestamp,
                 kind: thought.kind,
-            },
-            &mut self.link,
-        );
-        if hash.0 != thought.hash {
-            self.tasks.insert(thought.task_no, task_id);
-            return wrong(Reason::HashMismatch, "hash", &hash, &stored(thought.hash));
+            };
+            let hash = task_hash(&link, &mut self.link);
+            if hash.0 != thought.hash {
+                self.tasks.insert(thought.task_no, task_id);
+                return wrong(Reason::HashMismatch, "hash", &hash, &stored(thought.hash));
+            }
         }
         let Some(session_id) = self.session_name(thought.session_no)? else {
             return wrong(Reason::MissingRecord, "session_id", &"the label of its session", &"missing");
         };
-        let derived =
-            self.entry_bytes_differ(seq, thought, leaf, &task_id, &session_id, parent.as_ref(), content);
+        let derived = self.entry_bytes_differ(
+            seq,
+            thought,
+            leaf,
+            &task_id,
+            &session_id,
+            parent.as_ref(),
+            said.as_ref(),
+        );
         self.tasks.insert(thought.task_no, task_id);
         self.sessions.insert(thought.session_no, session_id);
         if let Some((field, in_log, in_row)) = derived {
             return Ok(Some(place(Reason::LeafMismatch, "thought", &field, &in_log, &in_row)));
+        }
+        if let Some(said) = said {
+            self.redactions.count(seq, said, thought.content.is_some());
         }
         if let Some(id) = thought.context_id
             && !self.contexts.is_before(self.audit, id, seq)?
@@ -274,12 +312,25 @@ impl<'a> Checker<'a> {
         task_id: &str,
         session_id: &str,
         parent: Option<&Parent>,
-        content: &str,
+        said: Option<&Said>,
     ) -> Option<(String, String, String)> {
         let nothing_negative =
             [thought.position, thought.step_index, thought.context_id.unwrap_or(0)].iter().all(|n| *n >= 0);
         let sha = |bytes: &[u8]| bytes.try_into().map_or(Sha::ZERO, Sha);
         let salt = thought.salt.map(|salt| <[u8; 32]>::try_from(salt).unwrap_or_default());
+        // What stands for blanked texts is known from the entry alone.
+        let in_log = said.and_then(|_| InLog::read(leaf));
+        let content_length = match (thought.content, &in_log) {
+            (Some(content), _) => content.len() as u64,
+            (None, in_log) => in_log.as_ref().map_or(0, |in_log| in_log.content_length),
+        };
+        let commitment = match &in_log {
+            Some(in_log) => in_log.metadata_commitment,
+            None => thought
+                .metadata
+                .zip(salt)
+                .map(|(metadata, salt)| metadata_commitment(&salt, metadata.as_bytes())),
+        };
         self.leaf.clear();
         ThoughtEntry {
             action_id: thought.action_id,
@@ -287,15 +338,12 @@ impl<'a> Checker<'a> {
             brief_id: thought.brief_id,
             chain_hash: sha(thought.chain_hash),
             content_hash: sha(thought.content_hash),
-            content_length: content.len() as u64,
+            content_length,
             context_id: thought.context_id.map(i64::unsigned_abs),
             hash: sha(thought.hash),
             id: thought.id,
             idempotency_key: thought.idempotency_key,
-            metadata_commitment: thought
-                .metadata
-                .zip(salt)
-                .map(|(metadata, salt)| metadata_commitment(&salt, metadata.as_bytes())),
+            metadata_commitment: commitment,
             parent_id: parent.map(|parent| parent.id.as_str()),
             position: thought.position.unsigned_abs(),
             prev_hash: sha(thought.prev_hash),
@@ -309,6 +357,13 @@ impl<'a> Checker<'a> {
         .write(&mut self.leaf);
         if self.leaf != leaf || !nothing_negative {
             return Some(first_difference(leaf, &self.leaf));
+        }
+        if said.is_some() && (thought.metadata.is_some() || thought.salt.is_some()) {
+            return Some((
+                "metadata".to_string(),
+                "nothing, since it was redacted".to_string(),
+                "there".to_string(),
+            ));
         }
         // A salt without metadata is in no commitment.
         (thought.metadata.is_some() != thought.salt.is_some()).then(|| {

@@ -7,6 +7,7 @@ use cairn_core::log::{Edge, Node};
 
 use super::checkpoints::{self, Outside};
 use super::record::Checker;
+use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
 use super::{Finding, Findings, Progress, Reason, Report};
 use crate::error::Result;
@@ -33,6 +34,8 @@ struct Part {
     /// Where it begins.
     from: u64,
     times: Times,
+    redacted: Vec<RedactedRecord>,
+    redacted_total: u64,
     chunks: Vec<Subtree>,
 }
 
@@ -47,7 +50,10 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     let mut tree = Some(Edge::empty());
     let (mut counted, mut actions) = (Totals::default(), 0);
     let mut times = Times::default();
+    let (mut redacted, mut redacted_total) = (Vec::new(), 0);
     for part in parts {
+        redacted.extend(part.redacted);
+        redacted_total += part.redacted_total;
         findings.append(part.findings);
         counted.add(&part.counted);
         actions += part.actions;
@@ -65,7 +71,8 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     check_derived(&head, derived_through, listed_actions, actions, &mut findings);
     audit.heads_schema_and_documents(&mut |finding| findings.add(finding))?;
 
-    let mut notes = Vec::new();
+    redacted.truncate(MAX_REDACTED);
+    let mut notes = Vec::from_iter(redaction::note(&redacted, redacted_total));
     let behind = head.size.saturating_sub(1).saturating_sub(u64::try_from(derived_through).unwrap_or(0));
     if behind > 0 {
         let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
@@ -90,6 +97,8 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
         contexts: counted.contexts,
         events: counted.events,
         briefs: counted.briefs,
+        redacted,
+        redacted_total,
         chain_length,
         log_size: head.size,
         root,
@@ -171,11 +180,15 @@ fn check_part(
             events: checker.memory.events,
             bodies: checker.memory.bodies,
             briefs: checker.memory.briefs,
+            redactions: checker.redactions.entries,
+            seals: checker.redactions.keys,
             ..Totals::default()
         },
         actions: checker.actions,
         from,
         times: checker.times,
+        redacted: checker.redactions.list,
+        redacted_total: checker.redactions.total,
         chunks: subtrees,
     })
 }
@@ -305,6 +318,8 @@ fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &
         ("event", counted.events, totals.events),
         ("body", counted.bodies, totals.bodies),
         ("brief", counted.briefs, totals.briefs),
+        ("redaction", counted.redactions, totals.redactions),
+        ("seal", counted.seals, totals.seals),
     ] {
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };

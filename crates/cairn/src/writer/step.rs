@@ -1,4 +1,4 @@
-//! One transaction: thoughts are given their place, linked, and written; snapshots in [`super::capture`].
+//! One transaction: thoughts are given their place, linked, and written; what else is written has files of its own.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use cairn_core::log::{Edge, leaf_hash};
 use cairn_core::thought::{CheckedThought, TaskLink, Thought, chain_hash, task_hash};
 use cairn_core::time::Timestamp;
 
-use super::Recorded;
+use super::{Recorded, Sealing};
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Append, MemoryHead, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
@@ -102,11 +102,17 @@ impl<'a> Step<'a> {
 
     /// Records one thought. An error other than `Store` and `Busy` concerns this thought alone: nothing of it was
     /// written, and the transaction goes on.
-    pub fn record(&mut self, id: ThoughtId, thought: CheckedThought, salt: Option<Salt>) -> Result<Recorded> {
+    pub fn record(
+        &mut self,
+        id: ThoughtId,
+        mut thought: CheckedThought,
+        salt: Option<Salt>,
+        sealing: Option<Sealing>,
+    ) -> Result<Recorded> {
         if let Some(key) = &thought.idempotency_key
             && let Some(first) = self.tx.by_key(key.as_str())?
         {
-            return repeated(&thought, first);
+            return self.repeated(&thought, sealing.as_ref(), first);
         }
         if let Some(id) = thought.context_id
             && !(1..=self.contexts()?).contains(&id)
@@ -181,6 +187,10 @@ impl<'a> Step<'a> {
         self.leaf.clear();
         entry_of(&row, &thought).write(self.leaf);
         self.append(THOUGHT)?;
+        if let Some(sealing) = sealing {
+            self.tx.insert_seal(seq, &sealing.key)?;
+            thought.content = sealing.content;
+        }
 
         self.move_heads(
             &thought,
@@ -365,38 +375,8 @@ fn recorded(
             content_hash: thought.content_hash,
             chain_hash,
             seq,
+            sealed: thought.seal,
+            redacted: None,
         },
     }
-}
-
-/// The first record again, if this call asks for the same thing.
-fn repeated(thought: &CheckedThought, first: Thought) -> Result<Recorded> {
-    let metadata = first
-        .metadata
-        .as_ref()
-        .map(|map| cairn_core::canonical::to_bytes(&serde_json::Value::Object(map.clone())))
-        .transpose()
-        .map_err(|error| StoreError::Damaged(error.to_string()))?
-        .and_then(|bytes| String::from_utf8(bytes).ok());
-    let differs = [
-        ("type", thought.kind != first.kind),
-        ("content", thought.content_hash != first.content_hash),
-        ("task_id", thought.task_id != first.task_id),
-        ("session_id", thought.session_id != first.session_id),
-        ("agent_id", thought.agent_id != first.agent_id),
-        ("parent_id", thought.parent_id != first.parent_id),
-        ("action_id", thought.action_id != first.action_id),
-        ("context_id", thought.context_id != first.context_id),
-        ("brief_id", thought.brief_id != first.brief_id),
-        ("metadata", thought.metadata != metadata),
-    ];
-    let fields: Vec<&str> = differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect();
-    if fields.is_empty() {
-        return Ok(Recorded { thought: first, metadata });
-    }
-    Err(Error::Conflict(format!(
-        "this idempotency_key was used for thought `{}` with another {}; use a new key for a new thought",
-        first.id,
-        fields.join(", ")
-    )))
 }

@@ -1,7 +1,7 @@
 //! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
 //! must name a place. Likewise for rows that are deleted, doubled and swapped.
 
-use cairn::{BriefRequest, NewSession, NewThought, Options, Report, Scope, ThoughtType};
+use cairn::{BriefRequest, NewSession, NewThought, Options, Redact, Report, Scope, ThoughtType};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
@@ -66,6 +66,19 @@ fn filled() -> TestCairn {
     db.record(NewThought::new(ThoughtType::Plan, "after the checkpoint").session("session 1").agent("ada"))
         .unwrap();
     db.checkpoint().unwrap();
+    // Sealed contents, and redactions of every kind.
+    let sealed =
+        |text: &str| NewThought::new(ThoughtType::Analysis, text).session("session 1").agent("ada").seal();
+    let mut blanked: Vec<String> =
+        (0..4).map(|i| db.record(sealed(&format!("secret {i}"))).unwrap().id.to_string()).collect();
+    blanked.truncate(1);
+    blanked.extend(db.tree("session 1", false).unwrap().iter().take(2).map(|thought| thought.id.to_string()));
+    let request =
+        BriefRequest { session_id: "memory".into(), node: "think".into(), ..BriefRequest::default() };
+    blanked.extend(db.brief_build(&request, true).unwrap().brief_id.map(|id| id.to_string()));
+    for target in blanked {
+        db.redact(&Redact { target, actor: "ann".into(), reason: "a name".into() }).unwrap();
+    }
     // A search makes the index cover all of it.
     let query = cairn::SearchQuery { query: "thought".into(), ..Default::default() };
     assert!(!db.search(&query).unwrap().results.is_empty());
@@ -116,7 +129,8 @@ impl Copy {
 /// Tables whose rows we write, and those that FTS5 keeps beneath `search`.
 fn tables(sql: &Connection) -> Vec<String> {
     sql.prepare(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('search', 'rag_search') ORDER BY name",
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('search', 'rag_search')
+         ORDER BY name",
     )
     .unwrap()
     .query_map([], |row| row.get(0))
@@ -313,6 +327,7 @@ fn any_two_swapped_rows_are_found() {
         ("body", "rowid", "data"),
         ("brief", "seq", "hash, data"),
         ("memory", "session_no", "newest"),
+        ("seal", "seq", "key"),
     ] {
         let copy = Copy::of(&db);
         let sql = &copy.sql;

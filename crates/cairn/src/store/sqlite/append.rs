@@ -6,11 +6,11 @@ use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, fts5, memory, read};
+use super::{SqliteStore, context, fts5, memory, read, redact};
 use crate::context::ContextHead;
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead, SessionHead,
-    StoreError, StoreWriter, TaskHead, ThoughtRow,
+    StoreError, StoreWriter, Target, TaskHead, ThoughtRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -33,8 +33,18 @@ impl StoreWriter for SqliteWriter {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
         // Dropped before the commit, which a statement still open would stop.
-        SqliteAppend::new(&transaction).map_err(store_error).and_then(|mut append| work(&mut append))?;
-        transaction.commit().map_err(store_error)
+        let mut erased = false;
+        let done = SqliteAppend::new(&transaction).map_err(store_error).and_then(|mut append| {
+            let done = work(&mut append);
+            erased = append.erased;
+            done
+        });
+        let done = done.and_then(|()| transaction.commit().map_err(store_error));
+        if erased {
+            // Only what is erased on purpose is overwritten; for all else that would be work for nothing.
+            redact::secure_delete(&self.connection, false).map_err(store_error)?;
+        }
+        done
     }
 
     fn catch_up(&mut self, rows: u64) -> Result<u64> {
@@ -97,6 +107,8 @@ struct SqliteAppend<'a> {
     thought: CachedStatement<'a>,
     entry: CachedStatement<'a>,
     node: CachedStatement<'a>,
+    /// Whether something was erased.
+    erased: bool,
 }
 
 impl<'a> SqliteAppend<'a> {
@@ -112,6 +124,7 @@ impl<'a> SqliteAppend<'a> {
             )?,
             entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
             node: transaction.prepare_cached("INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)")?,
+            erased: false,
         })
     }
 
@@ -301,20 +314,12 @@ impl Append for SqliteAppend<'_> {
         self.add_thought(row, (None, None, None))
     }
 
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
-        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
-    }
-
     fn blank_thought(&mut self, seq: u64) -> Result<()> {
         self.execute(
             "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = ?1",
             [seq],
         )?;
         self.execute("DELETE FROM seal WHERE seq = ?1", [seq])
-    }
-
-    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
-        self.execute("INSERT INTO seal (seq, key) VALUES (?1, ?2)", params![seq, key])
     }
 
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
@@ -345,6 +350,35 @@ impl Append for SqliteAppend<'_> {
         let sql =
             "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
         self.one(sql, [], |_| Ok(())).map(|found| found.is_some())
+    }
+
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        redact::target(self.transaction, id).map_err(store_error)
+    }
+
+    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], |row| row.get(0))
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+        redact::redaction(self.transaction, target_seq).map_err(store_error)
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.erased = true;
+        redact::blank(self.transaction, target).map_err(store_error)
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        redact::seal_key(self.transaction, seq).map_err(store_error)
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES (?1, ?2)", params![seq, key])
     }
 
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {

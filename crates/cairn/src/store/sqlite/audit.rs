@@ -4,8 +4,8 @@ use cairn_core::Sha;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::check;
 use super::error::store_error;
+use super::{check, redact};
 use crate::store::{
     Audit, ChainOf, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent,
     StoredThought, Totals,
@@ -238,15 +238,11 @@ impl Audit for SqliteAudit {
         })
     }
 
-    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.one("SELECT key FROM seal WHERE seq = ?1", [seq], |row| row.get(0))
-    }
-
     fn totals(&self) -> Result<Totals> {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
                (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
-               (SELECT count(*) FROM brief)",
+               (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)",
             [],
             |row| {
                 Ok(Totals {
@@ -257,6 +253,8 @@ impl Audit for SqliteAudit {
                     events: row.get(4)?,
                     bodies: row.get(5)?,
                     briefs: row.get(6)?,
+                    redactions: row.get(7)?,
+                    seals: row.get(8)?,
                 })
             },
         )
@@ -375,6 +373,23 @@ impl Audit for SqliteAudit {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        let leaf = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob().unwrap_or_default().to_vec());
+        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], leaf)
+    }
+
+    fn redaction_target(&self, seq: u64) -> Result<Option<i64>> {
+        self.one("SELECT target_seq FROM redaction WHERE seq = ?1", [seq], |row| row.get(0))
+    }
+
+    fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
+        redact::has_text(&self.connection, seq).map_err(store_error)
+    }
+
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        redact::seal_key(&self.connection, seq).map_err(store_error)
     }
 
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {

@@ -90,7 +90,7 @@ pub fn drifted(connection: &Connection, roadmap: Option<&str>, limit: u64) -> ru
                SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
              ORDER BY t.seq DESC"
         ))?
-        .query_map(params![roadmap, limit], to_thought)?
+        .query_map(params![roadmap, limit], |row| to_thought(connection, row))?
         .collect()
 }
 

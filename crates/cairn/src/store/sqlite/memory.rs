@@ -3,6 +3,7 @@
 use cairn_core::Sha;
 use cairn_core::brief::TraceThought;
 use cairn_core::id::{BriefId, SessionId};
+use cairn_core::thought::SEALED;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
@@ -99,6 +100,15 @@ pub fn has_body(connection: &Connection, digest: &Sha, data: &str) -> rusqlite::
         .optional()
 }
 
+/// What a brief shows of a thought. Of a sealed content nothing, since a stored brief would keep it in the clear.
+pub fn traced(content: Option<&str>) -> &str {
+    match content {
+        None => "(redacted)",
+        Some(content) if content.starts_with(SEALED) => "(sealed)",
+        Some(content) => content.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(),
+    }
+}
+
 /// The thoughts of a session after one position of the log and up to another: type and first line.
 pub fn trace(
     connection: &Connection,
@@ -114,16 +124,11 @@ pub fn trace(
              ORDER BY step_index",
         )?
         .query_map(params![session_id, after, to], |row| {
-            let content: String = row.get::<_, Option<String>>(2)?.unwrap_or_default();
+            let content: Option<String> = row.get(2)?;
             Ok(TraceThought {
                 seq: row.get(0)?,
                 kind: typed(row.get(1)?, |word| word.parse())?,
-                first_line: content
-                    .lines()
-                    .find(|line| !line.trim().is_empty())
-                    .unwrap_or("")
-                    .trim()
-                    .to_string(),
+                first_line: traced(content.as_deref()).to_string(),
             })
         })?
         .collect()
@@ -155,7 +160,7 @@ pub fn brief(connection: &Connection, id: &str) -> rusqlite::Result<Option<ReadB
                 session_id: typed(row.get(2)?, SessionId::new)?,
                 created_at: typed(row.get(3)?, TryFrom::try_from)?,
                 hash: Sha(row.get(4)?),
-                data: row.get::<_, Option<String>>(5)?.unwrap_or_default(),
+                data: row.get(5)?,
             })
         })
         .optional()

@@ -8,8 +8,10 @@ mod error;
 mod fts5;
 mod memory;
 mod read;
+mod redact;
 mod schema;
 mod search;
+mod sweep;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,17 +105,16 @@ impl SqliteStore {
         !self.unchanging && self.path.is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
     }
 
-    /// Makes what was handed to the system last through a power cut. One descriptor's sync is every descriptor's.
-    fn sync_files(&self) -> Result<(), StoreError> {
+    /// Makes what was handed to the system last through a power cut: all of it is in the write-ahead log, or was synced
+    /// when it was folded in. The database file itself is not opened here, since closing it would end the locks that
+    /// this process holds on it.
+    fn sync_log(&self) -> Result<(), StoreError> {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
-        for path in [Path::new(&log), &self.path] {
-            match fs::File::open(path).and_then(|file| file.sync_all()) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                done => done.map_err(|error| StoreError::Other(format!("it cannot be synced: {error}")))?,
-            }
+        match fs::File::open(log).and_then(|file| file.sync_all()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            done => done.map_err(|error| StoreError::Other(format!("it cannot be synced: {error}"))),
         }
-        Ok(())
     }
 
     fn connect(&self, create: bool) -> rusqlite::Result<Connection> {

@@ -6,21 +6,22 @@ use std::path::Path;
 use cairn_core::Sha;
 use cairn_core::brief::TraceThought;
 use cairn_core::id::{ActionId, BriefId, ThoughtId};
-use cairn_core::thought::Thought;
+use cairn_core::thought::{SEALED, Thought};
 use cairn_core::tree::Summary;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, memory};
+use super::{SqliteStore, context, memory, redact, sweep};
 use crate::context::{ContextHead, NodeHit};
 use crate::options::Durability;
 use crate::read::ActionThought;
+use crate::redact::Pieces;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
     Audit, BriefHead, Counts, EventText, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope,
-    SessionCounts, Store, StoreError, StoreWriter,
+    SessionCounts, Store, StoreError, StoreWriter, Swept,
 };
 use crate::verify::Progress;
 
@@ -37,7 +38,7 @@ pub const THOUGHT: &str =
 /// The columns that [`to_summary`] reads, content cut to `?1` characters (all of it if that is negative).
 const SUMMARY: &str =
     "SELECT t.id, t.type, iif(?1 < 0, t.content, substr(t.content, 1, ?1)), t.step_index, k.name,
-    t.agent_id, p.id, t.action_id, t.context_id, t.brief_id, t.timestamp, s.name
+    t.agent_id, p.id, t.action_id, t.context_id, t.brief_id, t.timestamp, s.name, t.seq
   FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
     LEFT JOIN thought p ON p.seq = t.parent_seq";
 
@@ -58,8 +59,12 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
 }
 
 /// Reads a row of [`THOUGHT`].
-pub fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
+pub fn to_thought(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Thought> {
     let metadata: Option<String> = row.get(13)?;
+    let (content, redacted) = match row.get(12)? {
+        Some(content) => (content, None),
+        None => (String::new(), Some(redact::why(connection, row.get(0)?)?)),
+    };
     Ok(Thought {
         seq: row.get(0)?,
         id: typed(row.get(1)?, ThoughtId::new)?,
@@ -73,7 +78,9 @@ pub fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
         context_id: row.get(9)?,
         brief_id: typed_or_none(row.get(10)?, BriefId::new)?,
         timestamp: typed(row.get(11)?, TryFrom::try_from)?,
-        content: row.get(12)?,
+        sealed: content.starts_with(SEALED),
+        content,
+        redacted,
         metadata: typed_or_none(metadata, |text| serde_json::from_str(&text))?,
         prev_hash: Sha(row.get(14)?),
         hash: Sha(row.get(15)?),
@@ -82,11 +89,17 @@ pub fn to_thought(row: &Row<'_>) -> rusqlite::Result<Thought> {
     })
 }
 
-fn to_summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
+fn to_summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Summary> {
+    let (content, redacted) = match row.get::<_, Option<String>>(2)? {
+        Some(content) => (content, None),
+        None => (String::new(), Some(redact::why(connection, row.get(12)?)?)),
+    };
     Ok(Summary {
         id: typed(row.get(0)?, ThoughtId::new)?,
         kind: typed(row.get(1)?, |word| word.parse())?,
-        content: row.get(2)?,
+        sealed: content.starts_with(SEALED),
+        content,
+        redacted,
         step_index: row.get(3)?,
         task_id: typed(row.get(4)?, TryFrom::try_from)?,
         agent_id: typed(row.get(5)?, TryFrom::try_from)?,
@@ -106,7 +119,7 @@ pub fn thought_where(
 ) -> rusqlite::Result<Option<Thought>> {
     connection
         .prepare_cached(&format!("{THOUGHT} WHERE {condition}"))?
-        .query_row([value], to_thought)
+        .query_row([value], |row| to_thought(connection, row))
         .optional()
 }
 
@@ -144,6 +157,22 @@ impl Store for SqliteStore {
 
     fn thought(&self, id: &str) -> Result<Option<Thought>> {
         self.read(|connection| thought_where(connection, "t.id = ?1", id))
+    }
+
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(|connection| redact::seal_key(connection, seq))
+    }
+
+    fn redaction(&self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(|connection| redact::redaction(connection, target_seq))
+    }
+
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+        self.read(|connection| redact::briefs_with(connection, session_id, text, limit))
+    }
+
+    fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
+        sweep::sweep(self, pieces)
     }
 
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
@@ -192,7 +221,7 @@ impl Store for SqliteStore {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query(&values[..])?;
             while let Some(row) = rows.next()? {
-                if visit(to_thought(row)?).is_break() {
+                if visit(to_thought(connection, row)?).is_break() {
                     break;
                 }
             }
@@ -206,7 +235,7 @@ impl Store for SqliteStore {
                 .prepare_cached(&format!(
                     "{SUMMARY} WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) ORDER BY t.step_index"
                 ))?
-                .query_map(params![cut(chars), session_id], to_summary)?
+                .query_map(params![cut(chars), session_id], |row| to_summary(connection, row))?
                 .collect()
         })
     }
@@ -217,7 +246,8 @@ impl Store for SqliteStore {
             let mut by_id = connection.prepare_cached(&format!("{SUMMARY} WHERE t.id = ?2"))?;
             let mut next = Some(id.to_string());
             while let Some(id) = next.take() {
-                let step = by_id.query_row(params![cut(Some(chars)), id], to_summary).optional()?;
+                let read = |row: &Row<'_>| to_summary(connection, row);
+                let step = by_id.query_row(params![cut(Some(chars)), id], read).optional()?;
                 if let Some(step) = step {
                     // A parent is always older; anything else is tampering and would not end.
                     if path.last().is_some_and(|child| child.step_index <= step.step_index) {
@@ -241,7 +271,7 @@ impl Store for SqliteStore {
                 ))?
                 .query_map(params![cut(Some(chars)), action_id], |row| {
                     Ok(ActionThought {
-                        thought: to_summary(row)?,
+                        thought: to_summary(connection, row)?,
                         session_id: typed(row.get(11)?, TryFrom::try_from)?,
                     })
                 })?
@@ -342,7 +372,7 @@ impl Store for SqliteStore {
     fn sync(&self) -> Result<()> {
         match self.durability {
             Durability::Full => Ok(()),
-            Durability::Normal => self.sync_files(),
+            Durability::Normal => self.sync_log(),
         }
     }
 

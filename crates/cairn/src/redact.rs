@@ -1,0 +1,215 @@
+//! Redaction: taking the text out of a record, for a person's data or a leaked secret.
+//!
+//! The record stays, with its place, its links and its hashes; an entry of the log says by whom, when and why its text
+//! was taken. Every chain and every proof still holds, since they are made of hashes.
+
+mod pieces;
+mod said;
+
+use cairn_core::Sha;
+use cairn_core::canonical;
+use cairn_core::entry::BRIEF;
+use cairn_core::id::{AgentId, BriefId};
+use cairn_core::redaction::MAX_REASON;
+use cairn_core::thought::Issue;
+use cairn_core::time::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::handle::Cairn;
+use crate::store::{Swept, Target};
+use crate::writer::{Blanked, RedactRequest};
+
+pub(crate) use pieces::Pieces;
+pub(crate) use said::Said;
+
+/// How many briefs that repeat a text are named.
+const MOST_BRIEFS: u64 = 100;
+/// Characters of a thought that a brief looks at for its first line.
+const FIRST_LINE: usize = 400;
+/// What ends a line of a brief.
+const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// A record whose text is to be taken out.
+#[derive(Debug, Clone)]
+pub struct Redact {
+    /// The id of a thought or of a stored brief.
+    pub target: String,
+    /// Who answers for it.
+    pub actor: String,
+    /// Why, with the legal basis if there is one: 1 to 2,000 bytes that stay for ever.
+    pub reason: String,
+}
+
+/// What was taken out, and what is left of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Redacted {
+    /// The id of the record.
+    pub id: String,
+    /// `thought` or `brief`.
+    pub kind: &'static str,
+    /// What was blanked: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief, `data`.
+    pub fields: Vec<&'static str>,
+    /// Who did it.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: String,
+    /// What still stands for the text.
+    pub content_hash: Sha,
+    /// Where in the log that is said.
+    pub seq: u64,
+    /// Where in the log the record is.
+    pub target_seq: u64,
+    /// Stored briefs that repeat its first line, which can be redacted as well.
+    pub also_in: Vec<BriefId>,
+    /// Whether the file had to be made anew to be rid of it.
+    pub vacuumed: bool,
+    /// What of the text is still in the files, in words; empty if nothing was found.
+    pub remnants: Vec<String>,
+}
+
+impl Cairn {
+    /// Takes the text out of a thought or of a stored brief, for ever.
+    ///
+    /// When this returns, it is gone from the record, from the search index and from the files, or
+    /// [`Redacted::remnants`] says what is left where. Copies elsewhere (backups, exports) are not touched.
+    pub fn redact(&self, redact: &Redact) -> Result<Redacted> {
+        check(redact)?;
+        let Redact { target: id, actor, reason } = redact.clone();
+        let request = RedactRequest { id, actor, reason };
+        let blanked = self.writer()?.write_now(move |step| step.redact(&request))?;
+        // From here on it is in the log and durable: what is still to do cannot fail the call.
+        let Blanked { seq, at, fields, content_hash, target } = blanked;
+        let mut remnants = Vec::new();
+        let also_in = self.repeated_in(&target).unwrap_or_else(|error| {
+            remnants.push(format!("stored briefs could not be searched for the text: {error}"));
+            Vec::new()
+        });
+        let mut vacuumed = false;
+        if let Some(pieces) = pieces(&target) {
+            match self.inner.store.sweep(&pieces) {
+                Ok(mut swept) => {
+                    vacuumed = swept.vacuumed;
+                    if target.kind == BRIEF {
+                        // It consists of what others say.
+                        swept.elsewhere = 0;
+                    }
+                    remnants.extend(left(&swept));
+                }
+                Err(error) => {
+                    remnants.push(format!("the files could not be searched for pieces of the text: {error}"));
+                }
+            }
+        }
+        Ok(Redacted {
+            id: redact.target.clone(),
+            kind: target.kind,
+            fields,
+            by: redact.actor.clone(),
+            at,
+            reason: redact.reason.clone(),
+            content_hash,
+            seq,
+            target_seq: target.seq,
+            also_in,
+            vacuumed,
+            remnants,
+        })
+    }
+
+    /// Stored briefs that show the first line of a thought.
+    fn repeated_in(&self, target: &Target) -> Result<Vec<BriefId>> {
+        let text = match &target.text {
+            Some(text) if target.kind != BRIEF && target.key.is_none() => text,
+            _ => return Ok(Vec::new()),
+        };
+        let seen: String = text.chars().take(FIRST_LINE).collect();
+        let Some(line) = seen.split(BREAKS).map(str::trim).find(|line| !line.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        // As it stands in the data of a brief, which is canonical JSON.
+        let Some(quoted) =
+            canonical::to_bytes(&Value::from(line)).ok().and_then(|text| String::from_utf8(text).ok())
+        else {
+            return Ok(Vec::new());
+        };
+        let line = &quoted[1..quoted.len() - 1];
+        Ok(self.inner.store.briefs_with(&target.session_id, line, MOST_BRIEFS)?)
+    }
+}
+
+fn check(redact: &Redact) -> Result<()> {
+    let mut issues = Vec::new();
+    if redact.target.is_empty() {
+        issues.push(Issue::new("id", "must not be empty"));
+    }
+    if let Err(error) = AgentId::new(redact.actor.trim()) {
+        issues.push(Issue::new("by", format!("who redacts it? It {error}")));
+    }
+    if redact.reason.trim().is_empty() {
+        issues.push(Issue::new("reason", "why is it redacted? It must not be empty, and stays for ever"));
+    }
+    if redact.reason.contains('\0') {
+        issues.push(Issue::new("reason", "must not contain a NUL character"));
+    }
+    if !issues.is_empty() {
+        return Err(Error::Invalid(issues));
+    }
+    if redact.reason.len() > MAX_REASON {
+        return Err(Error::TooLarge { field: "reason", actual: redact.reason.len(), limit: MAX_REASON });
+    }
+    Ok(())
+}
+
+/// What to look for in the files; none if there was no text.
+fn pieces(target: &Target) -> Option<Pieces> {
+    let mut pieces = Pieces::default();
+    match (&target.key, &target.text) {
+        (Some(key), _) => pieces.add_key(key),
+        (None, Some(text)) => pieces.add_text(text, target.kind != BRIEF),
+        (None, None) => {}
+    }
+    if let Some(metadata) = &target.metadata {
+        pieces.add_metadata(metadata);
+    }
+    let empty = target.key.is_none() && target.text.as_ref().is_none_or(String::is_empty);
+    (!empty || target.metadata.is_some()).then_some(pieces)
+}
+
+/// What is left of the text, in words.
+fn left(swept: &Swept) -> Vec<String> {
+    let pieces = |count: usize| format!("{count} {}", if count == 1 { "piece" } else { "pieces" });
+    let mut left = Vec::new();
+    if swept.blocked && swept.in_file + swept.beside > 0 {
+        left.push(format!(
+            "another program was reading an older state all the time, so that {} of the text still stand in the \
+             database file and {} in the write-ahead log beside it; close the other programs that have the database \
+             open: the last one to close it empties the log",
+            pieces(swept.in_file),
+            pieces(swept.beside)
+        ));
+    } else if swept.blocked {
+        left.push(
+            "another program was reading an older state all the time, so that the write-ahead log beside the database \
+             could not be emptied; no piece of the text was found in it. The last program to close the database \
+             empties it"
+                .to_string(),
+        );
+    } else if let Some(error) = &swept.vacuum_failed {
+        left.push(format!(
+            "{} of the text may stand in unused parts of the database file, which could not be made anew: {error}; run \
+             VACUUM on it with an SQLite shell",
+            pieces(swept.in_file)
+        ));
+    }
+    if swept.elsewhere > 0 {
+        left.push(format!(
+            "{} of the text stand in other records as well, which were not redacted; `cairn search` finds thoughts",
+            pieces(swept.elsewhere)
+        ));
+    }
+    left
+}

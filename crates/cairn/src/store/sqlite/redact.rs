@@ -1,0 +1,177 @@
+//! Erasing texts, and what is known of those that were erased or sealed.
+
+use cairn_core::entry::{BRIEF, THOUGHT};
+use cairn_core::id::BriefId;
+use cairn_core::redaction::Redaction;
+use rusqlite::types::FromSqlError;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::fts5;
+use super::read::typed;
+use crate::redact::Said;
+use crate::store::Target;
+
+/// Pages that are overwritten at a time.
+const AT_A_TIME: i64 = 4096;
+
+/// The bytes of the entry that records the redaction of what stands at a position.
+pub fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached(
+            "SELECT e.leaf FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
+        )?
+        .query_row([target_seq], |row| row.get(0))
+        .optional()
+}
+
+/// Why the text at a position is not there. Without a redaction it was not Cairn that took it.
+pub fn why(connection: &Connection, target_seq: u64) -> rusqlite::Result<Redaction> {
+    let said = redaction(connection, target_seq)?.and_then(|leaf| Said::read(&leaf));
+    said.map(Said::redaction).ok_or_else(|| FromSqlError::InvalidType.into())
+}
+
+/// The key of a sealed content.
+pub fn seal_key(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Vec<u8>>> {
+    connection
+        .prepare_cached("SELECT key FROM seal WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))
+        .optional()
+}
+
+/// Whether the text of what stands at a position is there, and its metadata or salt.
+pub fn has_text(connection: &Connection, seq: u64) -> rusqlite::Result<(bool, bool)> {
+    let found = connection
+        .prepare_cached(
+            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = ?1
+             UNION ALL SELECT data IS NOT NULL, 0 FROM brief WHERE seq = ?1",
+        )?
+        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+/// The thought or the brief of that id.
+pub fn target(connection: &Connection, id: &str) -> rusqlite::Result<Option<Target>> {
+    let thought = connection
+        .prepare_cached(
+            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = ?1",
+        )?
+        .query_row([id], |row| {
+            Ok(Target {
+                kind: THOUGHT,
+                seq: row.get(0)?,
+                session_id: row.get(1)?,
+                text: row.get(2)?,
+                metadata: row.get(3)?,
+                key: row.get(4)?,
+            })
+        })
+        .optional()?;
+    if thought.is_some() {
+        return Ok(thought);
+    }
+    connection
+        .prepare_cached(
+            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
+        )?
+        .query_row([id], |row| {
+            Ok(Target {
+                kind: BRIEF,
+                seq: row.get(0)?,
+                session_id: row.get(1)?,
+                text: row.get(2)?,
+                metadata: None,
+                key: None,
+            })
+        })
+        .optional()
+}
+
+/// Stored briefs of a session whose data contains a text.
+pub fn briefs_with(
+    connection: &Connection,
+    session_id: &str,
+    text: &str,
+    limit: u64,
+) -> rusqlite::Result<Vec<BriefId>> {
+    connection
+        .prepare_cached(
+            "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = ?1)
+               AND instr(data, ?2) > 0 ORDER BY seq LIMIT ?3",
+        )?
+        .query_map(params![session_id, text, limit], |row| typed(row.get(0)?, BriefId::new))?
+        .collect()
+}
+
+/// Whether what is deleted is overwritten as well.
+pub fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
+    connection.query_row(&format!("PRAGMA secure_delete = {on}"), [], |_| Ok(()))
+}
+
+/// Erases the texts of a target for which a redaction was noted.
+///
+/// The search index reads its source through a view, and must be told the old texts to forget them. Forgetting is
+/// not erasing: it only marks them. What erases them is writing the whole index anew, without what is marked.
+pub fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
+    secure_delete(connection, true)?;
+    // Before anything new is put there: pages that are in use no longer keep what they held.
+    overwrite_unused(connection)?;
+    if target.kind == BRIEF {
+        connection.execute("UPDATE brief SET data = NULL WHERE seq = ?1", [target.seq])?;
+        return Ok(());
+    }
+    // Of a sealed content the index holds nothing, and it may not have come so far yet.
+    let source = "FROM search_source WHERE seq = ?1";
+    let indexed = (target.key.is_none() || target.metadata.is_some())
+        && connection.prepare(&format!("SELECT 1 {source}"))?.exists([target.seq])?;
+    if indexed {
+        connection.execute(
+            &format!(
+                "INSERT INTO search (search, rowid, content, metadata, scope)
+                 SELECT 'delete', seq, content, metadata, scope {source}"
+            ),
+            [target.seq],
+        )?;
+    }
+    if target.key.is_some() {
+        connection.execute("DELETE FROM seal WHERE seq = ?1", [target.seq])?;
+        connection.execute("UPDATE thought SET metadata = NULL, salt = NULL WHERE seq = ?1", [target.seq])?;
+    } else {
+        connection.execute(
+            "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = ?1",
+            [target.seq],
+        )?;
+    }
+    if !indexed {
+        return Ok(());
+    }
+    connection.execute(
+        &format!(
+            "INSERT INTO search (rowid, content, metadata, scope) SELECT seq, content, metadata, scope {source}"
+        ),
+        [target.seq],
+    )?;
+    connection.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
+    fts5::note_parts(connection, &fts5::SEARCH)
+}
+
+/// Overwrites the pages that are not in use: parts of the search index that were merged into others, say. They are
+/// filled with zeros and given back.
+fn overwrite_unused(connection: &Connection) -> rusqlite::Result<()> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    if number("freelist_count")? == 0 {
+        return Ok(());
+    }
+    let page = number("page_size")?;
+    connection.execute_batch("CREATE TABLE overwritten (zeros BLOB)")?;
+    loop {
+        let unused = number("freelist_count")?;
+        if unused == 0 {
+            break;
+        }
+        let zeros = unused.min(AT_A_TIME) * page;
+        connection.execute("INSERT INTO overwritten VALUES (zeroblob(?1))", [zeros])?;
+    }
+    connection.execute_batch("DROP TABLE overwritten")
+}

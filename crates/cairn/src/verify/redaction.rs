@@ -1,0 +1,264 @@
+//! Checking what was blanked against the entries that say so, and the keys of sealed contents.
+
+use std::collections::HashMap;
+
+use cairn_core::Sha;
+use cairn_core::entry::{BRIEF, REDACTION, RedactionEntry, THOUGHT};
+use cairn_core::redaction::Redaction;
+use serde::{Deserialize, Serialize};
+
+use super::record::first_difference;
+use super::{Finding, Reason};
+use crate::redact::Said;
+use crate::seal;
+use crate::store::{Audit, StoreError};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// How many a report names; it counts the rest.
+pub const MAX_REDACTED: usize = 100;
+
+/// A record that was blanked, as the log says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RedactedRecord {
+    /// Its id.
+    pub id: String,
+    /// `thought` or `brief`.
+    pub kind: String,
+    /// Its position in the log.
+    pub seq: u64,
+    /// By whom, when and why.
+    #[serde(flatten)]
+    pub redaction: Redaction,
+    /// Whether its encrypted text is still there, so that every one of its hashes could be recomputed.
+    pub sealed: bool,
+}
+
+/// What the entry of a record says about what may be blanked.
+pub struct InLog {
+    kind: String,
+    id: String,
+    /// The hash of its content, or of its data.
+    pub content_hash: Sha,
+    /// The bytes of that.
+    pub content_length: u64,
+    /// What stands for its metadata.
+    pub metadata_commitment: Option<Sha>,
+}
+
+impl InLog {
+    /// Reads the bytes of an entry; none if they are not those of a thought or a brief.
+    pub fn read(leaf: &[u8]) -> Option<InLog> {
+        /// Members that only one of the two has.
+        #[derive(Deserialize)]
+        struct Leaf {
+            kind: String,
+            id: Option<String>,
+            brief_id: Option<String>,
+            #[serde(alias = "data_hash")]
+            content_hash: Sha,
+            #[serde(alias = "data_length")]
+            content_length: u64,
+            metadata_commitment: Option<Sha>,
+        }
+        let leaf: Leaf = serde_json::from_slice(leaf).ok()?;
+        let id = match &leaf.kind[..] {
+            THOUGHT => leaf.id?,
+            BRIEF => leaf.brief_id?,
+            _ => return None,
+        };
+        let Leaf { kind, content_hash, content_length, metadata_commitment, .. } = leaf;
+        Some(InLog { kind, id, content_hash, content_length, metadata_commitment })
+    }
+}
+
+/// What is known of redactions and seals while entries are checked one after the other.
+#[derive(Default)]
+pub struct Redactions {
+    leaf: Vec<u8>,
+    /// For what stands at each position, where in the log its redaction is. Read when first asked for.
+    by_target: Option<HashMap<u64, u64>>,
+    /// Entries seen that record one.
+    pub entries: u64,
+    /// Keys seen.
+    pub keys: u64,
+    /// Records seen that were blanked: the first [`MAX_REDACTED`].
+    pub list: Vec<RedactedRecord>,
+    /// How many in all.
+    pub total: u64,
+}
+
+impl Redactions {
+    fn by_target(&mut self, audit: &dyn Audit) -> Result<&HashMap<u64, u64>> {
+        if self.by_target.is_none() {
+            let mut by_target = HashMap::new();
+            audit.about_log(REDACTION, &mut |seq, leaf| {
+                if let Some(said) = Said::read(leaf) {
+                    by_target.entry(said.target_seq).or_insert(seq);
+                }
+            })?;
+            self.by_target = Some(by_target);
+        }
+        Ok(self.by_target.get_or_insert_default())
+    }
+
+    /// All of them: where in the log, and of what.
+    pub fn places(&mut self, audit: &dyn Audit) -> Result<Vec<(u64, u64)>> {
+        let mut places: Vec<(u64, u64)> =
+            self.by_target(audit)?.iter().map(|(target, seq)| (*seq, *target)).collect();
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// What a later entry says about the blanking of `field` of the record at `seq`, whose content had this hash.
+    pub fn of(&mut self, audit: &dyn Audit, seq: u64, field: &str, hash: &Sha) -> Result<Option<Said>> {
+        let Some(place) = self.by_target(audit)?.get(&seq).copied().filter(|place| *place > seq) else {
+            return Ok(None);
+        };
+        let said = audit.leaf(place)?.and_then(|leaf| Said::read(&leaf));
+        Ok(said.filter(|said| said.blanked(field) && said.content_hash == *hash && said.target_seq == seq))
+    }
+
+    /// Counts a blanked record.
+    pub fn count(&mut self, seq: u64, said: Said, sealed: bool) {
+        self.total += 1;
+        if self.list.len() < MAX_REDACTED {
+            let (id, kind) = (said.target_id.clone(), said.target_kind.clone());
+            self.list.push(RedactedRecord { id, kind, seq, redaction: said.redaction(), sealed });
+        }
+    }
+
+    /// Checks the key of a sealed content. What was blanked with it, or none; or the first thing wrong: in which way,
+    /// what should be there and what is.
+    pub fn check_seal(
+        &mut self,
+        audit: &dyn Audit,
+        seq: u64,
+        id: &str,
+        text: &str,
+        hash: &Sha,
+    ) -> Result<std::result::Result<Option<Said>, (Reason, &'static str, &'static str)>> {
+        let Some(key) = audit.seal_key(seq)? else {
+            let said = self.of(audit, seq, "seal_key", hash)?;
+            let missing =
+                (Reason::MissingRecord, "the key of its content, or a redaction in the log", "neither");
+            return Ok(said.map(Some).ok_or(missing));
+        };
+        self.keys += 1;
+        match seal::open(id, text, &key) {
+            Some(_) => Ok(Ok(None)),
+            None => Ok(Err((Reason::ContentHashMismatch, "the key that opens its content", "another"))),
+        }
+    }
+
+    /// Checks the redaction of an entry: its row, its bytes, and that what it names is blanked.
+    pub fn check_entry(&mut self, audit: &dyn Audit, seq: u64, leaf: &[u8]) -> Result<Option<Finding>> {
+        self.entries += 1;
+        let wrong =
+            |reason, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
+                let what = format!("redaction {seq}");
+                Ok(Some(Finding::differs(reason, "redaction", &what, field, expected, actual).at(seq)))
+            };
+        let Some(said) = Said::read(leaf) else {
+            let message = format!("log entry {seq} should record a redaction, and cannot be read");
+            return Ok(Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq)));
+        };
+        let Some(target_seq) = audit.redaction_target(seq)? else {
+            let message = format!("the redaction of log entry {seq} is gone from its table");
+            return Ok(Some(Finding::new(Reason::MissingRecord, "redaction", message).at(seq)));
+        };
+        if u64::try_from(target_seq) != Ok(said.target_seq) {
+            return wrong(Reason::LeafMismatch, "target_seq", &said.target_seq, &target_seq);
+        }
+        if said.target_seq >= seq {
+            return wrong(Reason::Order, "target_seq", &"an earlier entry", &said.target_seq);
+        }
+        let first = self.by_target(audit)?.get(&said.target_seq).copied().unwrap_or(seq);
+        if first != seq {
+            return wrong(
+                Reason::Order,
+                "target_seq",
+                &"what was not redacted before",
+                &format!("that of {first}"),
+            );
+        }
+        let Some(target) = audit.leaf(said.target_seq)?.and_then(|leaf| InLog::read(&leaf)) else {
+            return wrong(Reason::MissingRecord, "target_seq", &"a thought or a brief", &"something else");
+        };
+        let fields: Vec<&str> = said.fields.iter().map(String::as_str).collect();
+        let possible = match (&target.kind[..], &fields[..]) {
+            (BRIEF, ["data"]) => true,
+            (THOUGHT, ["content" | "seal_key", rest @ ..]) => match target.metadata_commitment {
+                Some(_) => rest == ["metadata"],
+                None => rest.is_empty(),
+            },
+            _ => false,
+        };
+        if !possible {
+            return wrong(Reason::LeafMismatch, "fields", &"those that its target had", &fields.join(", "));
+        }
+        self.leaf.clear();
+        RedactionEntry {
+            actor: &said.actor,
+            content_hash: target.content_hash,
+            created_at: said.created_at.as_str(),
+            fields: &fields,
+            reason: &said.reason,
+            seq,
+            target_id: &target.id,
+            target_kind: &target.kind,
+            target_seq: said.target_seq,
+        }
+        .write(&mut self.leaf);
+        if self.leaf != leaf {
+            let (field, in_log, derived) = first_difference(leaf, &self.leaf);
+            return wrong(Reason::LeafMismatch, &field, &in_log, &derived);
+        }
+        self.still_there(audit, &said, &target)
+    }
+
+    /// Names what should be blanked and is not.
+    fn still_there(&self, audit: &dyn Audit, said: &Said, target: &InLog) -> Result<Option<Finding>> {
+        let (text, metadata) = audit.has_text(said.target_seq)?;
+        let field = match fields_left(said, text, metadata) {
+            Some(field) => field,
+            None if said.blanked("seal_key") && audit.seal_key(said.target_seq)?.is_some() => "key",
+            None => return Ok(None),
+        };
+        let table = match (field, &target.kind[..]) {
+            ("key", _) => "seal",
+            (_, BRIEF) => "brief",
+            _ => "thought",
+        };
+        let what = format!("{} `{}`, which was redacted,", target.kind, target.id);
+        let finding = Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "there");
+        Ok(Some(Finding { id: Some(target.id.clone()), ..finding.at(said.target_seq) }))
+    }
+}
+
+fn fields_left(said: &Said, text: bool, metadata: bool) -> Option<&'static str> {
+    match (said.blanked("content"), said.blanked("data")) {
+        (true, _) if text => Some("content"),
+        (_, true) if text => Some("data"),
+        _ => metadata.then_some("metadata"),
+    }
+}
+
+/// What a report says of blanked records; none if there are none.
+pub fn note(list: &[RedactedRecord], total: u64) -> Option<String> {
+    let (records, are, their) = match total {
+        0 => return None,
+        1 => ("1 record".to_string(), "is", "its"),
+        some => (format!("{some} records"), "are", "their"),
+    };
+    let first = list.first().map(|record| {
+        let RedactedRecord { id, redaction: Redaction { by, at, .. }, .. } = record;
+        let others = if total > 1 { ", and others" } else { "" };
+        format!(" ({id} by {by} on {at}{others})")
+    });
+    Some(format!(
+        "{records} {are} redacted{}: {their} texts are gone, and the task hash of those that were not sealed cannot be \
+         recomputed; the log entry and the successor's prev_hash vouch for it",
+        first.unwrap_or_default()
+    ))
+}

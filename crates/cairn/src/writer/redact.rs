@@ -1,0 +1,110 @@
+//! Blanking a record: an entry that says so, and the texts gone, in one transaction.
+
+use cairn_core::Sha;
+use cairn_core::entry::{REDACTION, RedactionEntry, THOUGHT};
+use cairn_core::time::Timestamp;
+use serde::Deserialize;
+
+use super::step::Step;
+use crate::error::{Error, Result};
+use crate::redact::Said;
+use crate::store::{StoreError, Target};
+
+/// A record to be blanked.
+pub(crate) struct RedactRequest {
+    pub id: String,
+    pub actor: String,
+    pub reason: String,
+}
+
+/// What was blanked.
+pub(crate) struct Blanked {
+    /// Position of the redaction in the log.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub fields: Vec<&'static str>,
+    pub content_hash: Sha,
+    /// With the texts it had.
+    pub target: Target,
+}
+
+/// What the entry of a target says of it.
+#[derive(Deserialize)]
+struct InLog {
+    #[serde(alias = "data_hash")]
+    content_hash: Sha,
+}
+
+impl Step<'_> {
+    /// Blanks a thought or a stored brief.
+    pub fn redact(&mut self, request: &RedactRequest) -> Result<Blanked> {
+        let Some(target) = self.tx.target(&request.id)? else { return Err(self.unredactable(&request.id)?) };
+        if let Some(leaf) = self.tx.redaction(target.seq)? {
+            let said = Said::read(&leaf)
+                .ok_or_else(|| StoreError::Damaged("a redaction cannot be read".into()))?
+                .redaction();
+            return Err(Error::Conflict(format!(
+                "{} `{}` was redacted already, by {} on {}: {}",
+                target.kind, request.id, said.by, said.at, said.reason
+            )));
+        }
+        // What the log says it was, whatever the row holds today.
+        let in_log = self.tx.leaf(target.seq)?.and_then(|leaf| serde_json::from_slice::<InLog>(&leaf).ok());
+        let content_hash = in_log
+            .ok_or_else(|| StoreError::Damaged(format!("entry {} cannot be read", target.seq)))?
+            .content_hash;
+        let mut fields = match (target.kind, &target.key) {
+            (THOUGHT, Some(_)) => vec!["seal_key"],
+            (THOUGHT, None) => vec!["content"],
+            _ => vec!["data"],
+        };
+        if target.metadata.is_some() {
+            fields.push("metadata");
+        }
+        let at = (self.clock)();
+        let seq = self.heads.edge.size();
+        self.leaf.clear();
+        RedactionEntry {
+            actor: &request.actor,
+            content_hash,
+            created_at: at.as_str(),
+            fields: &fields,
+            reason: &request.reason,
+            seq,
+            target_id: &request.id,
+            target_kind: target.kind,
+            target_seq: target.seq,
+        }
+        .write(self.leaf);
+        self.append(REDACTION)?;
+        self.tx.insert_redaction(seq, target.seq)?;
+        self.tx.blank(&target)?;
+        Ok(Blanked { seq, at, fields, content_hash, target })
+    }
+
+    /// Why there is nothing of that id to be blanked.
+    fn unredactable(&mut self, id: &str) -> Result<Error> {
+        let refuse = |what: String, why: &str| {
+            Error::invalid(
+                "id",
+                format!(
+                    "{what}; only thoughts and stored briefs can be redacted. {why} What must not stay can only go \
+                     with the database: record what may stay in a new one and delete this one. Seal what may have \
+                     to be erased one day when you record it"
+                ),
+            )
+        };
+        if let Ok(number) = id.parse::<u64>()
+            && (1..=self.contexts()?).contains(&number)
+        {
+            let why = "Plans are compared, and decisions checked against them, by their whole content.";
+            return Ok(refuse(format!("`{id}` is a snapshot of a roadmap"), why));
+        }
+        if self.session(id)?.is_some() {
+            let why = "The state of a session is what all of its events give: without one, no later turn could be \
+                       rebuilt. Redact its thoughts and briefs one by one.";
+            return Ok(refuse(format!("`{id}` is a session"), why));
+        }
+        Ok(Error::NotFound { what: "thought or brief", id: id.to_string() })
+    }
+}
