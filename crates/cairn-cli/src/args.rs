@@ -118,7 +118,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),
     ("Prove", &["verify", "checkpoint", "prove", "log", "key"]),
-    ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "doctor"]),
+    ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "redact", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];
 

@@ -6,7 +6,7 @@ use super::Outcome;
 use super::changes::{Changed, Sign, line, named};
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{ShortIds, Ui, count, cut, first_line, minute, visible, wrap};
+use crate::term::{ShortIds, Ui, count, cut, first_line, minute, said, visible, wrap};
 
 /// Show the decisions that rest on a plan which has changed since
 ///
@@ -97,7 +97,10 @@ fn block(page: &mut String, decision: &DriftedDecision, ids: &ShortIds<'_>, ui: 
         palette.kind(thought.kind, thought.kind.as_str()),
         palette.faint(&about)
     ));
-    page.push_str(&format!("  {}\n", cut(&first_line(&thought.content), ui.width - 2)));
+    page.push_str(&format!(
+        "  {}\n",
+        cut(&first_line(&said(&thought.content, thought.redacted.as_ref())), ui.width - 2)
+    ));
     let rests = thought.context_id.map_or("another plan".to_string(), |id| format!("context {id}"));
     page.push_str(&palette.faint(&format!(
         "  rests on {rests} of {}; current is context {}, {}",

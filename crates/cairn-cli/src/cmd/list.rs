@@ -7,7 +7,7 @@ use cairn::{Cairn, Filter, Page, Thought, ThoughtType};
 use super::{Outcome, kind_parser};
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{ShortIds, Table, Ui, first_line, minute, visible};
+use crate::term::{ShortIds, Table, Ui, first_line, minute, said, visible};
 
 /// How many thoughts a terminal shows unless told otherwise.
 const SCREENFUL: usize = 50;
@@ -132,7 +132,7 @@ fn table(thoughts: &[Thought], ui: &Ui) -> String {
             thought.kind.to_string(),
             place(thought),
             visible(thought.agent_id.as_str()).into_owned(),
-            first_line(&thought.content),
+            first_line(&said(&thought.content, thought.redacted.as_ref())),
         ]);
     }
     table.render(ui.width, ui.palette, |row, column, cell| match column {

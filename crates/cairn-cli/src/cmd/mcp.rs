@@ -7,7 +7,7 @@ use crate::error::CliError;
 /// Serve agents over MCP on stdin and stdout
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Offer only these sets of tools, separated by commas
+    /// Offer only these sets of tools, separated by commas: trail, snapshot, memory, redact, or all (but redact)
     #[arg(long, value_name = "SETS", default_value = "all")]
     tools: String,
 }

@@ -20,6 +20,7 @@ mod metadata;
 mod plan_page;
 mod prove;
 mod record;
+mod redact;
 mod roadmap;
 mod search;
 mod session;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Prove(prove::Args),
     Log(log::Args),
     Key(key::Args),
+    Redact(redact::Args),
     Backup(backup::Args),
     Export(export::Args),
     VerifyBundle(verify_bundle::Args),
@@ -99,6 +101,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Prove(args) => prove::run(&args, app),
         Command::Log(args) => log::run(&args, app),
         Command::Key(args) => key::run(&args, app),
+        Command::Redact(args) => redact::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Export(args) => export::run(args, app),
         Command::VerifyBundle(args) => verify_bundle::run(&args, app),

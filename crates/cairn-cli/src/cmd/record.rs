@@ -45,6 +45,9 @@ pub(crate) struct Args {
     brief: Option<String>,
     #[command(flatten)]
     metadata: Metadata,
+    /// Encrypt the text with a key of its own, so that deleting the key erases it; it cannot be searched
+    #[arg(long)]
+    seal: bool,
     /// Record only once: the same key with the same arguments returns the first record
     #[arg(long)]
     key: Option<String>,
@@ -69,6 +72,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     thought.context_id = args.context;
     thought.brief_id = args.brief;
     thought.idempotency_key = args.key;
+    thought.seal = args.seal;
     let names_itself = thought.metadata.as_ref().is_some_and(|metadata| metadata.contains_key("agent_id"));
     thought.agent_id = args.agent.or_else(|| (!names_itself).then(author));
     let thought = cairn.record(thought)?;
@@ -132,6 +136,7 @@ fn content(argument: Option<String>) -> Result<String, CliError> {
     if text.is_empty() && !asked { Err(missing()) } else { Ok(text) }
 }
 
+/// Who works here: CAIRN_AGENT, else the user.
 pub(super) fn author() -> String {
     ["CAIRN_AGENT", "USER", "LOGNAME", "USERNAME"]
         .into_iter()

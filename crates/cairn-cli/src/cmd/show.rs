@@ -8,7 +8,7 @@ use super::brief::Told;
 use super::{Outcome, record::find};
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{Ui, visible, wrap};
+use crate::term::{Ui, said, visible, wrap};
 
 /// Show one thought with its text, links and hashes
 #[derive(Debug, clap::Args)]
@@ -77,11 +77,18 @@ fn page(thought: &Thought, plan: Option<String>, brief: Option<String>, ui: &Ui)
         value.into_iter().for_each(|value| line(name, value));
     }
     line("log", format!("entry {}", thought.seq));
+    if thought.sealed {
+        line(
+            "sealed",
+            "stored encrypted, with a key of its own; the hashes are those of the sealed text".to_string(),
+        );
+    }
     page.push('\n');
-    if thought.content.is_empty() {
+    let content = said(&thought.content, thought.redacted.as_ref());
+    if content.is_empty() {
         page.push_str(&palette.faint("  (no text)\n"));
     }
-    indent(&mut page, &thought.content, ui.width);
+    indent(&mut page, &content, ui.width);
     if let Some(metadata) = &thought.metadata {
         let _ = writeln!(page, "\n{}", palette.faint("metadata"));
         indent(&mut page, &serde_json::to_string_pretty(metadata).expect("keys are texts"), ui.width);

@@ -1,7 +1,7 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
 use cairn::core::note::VerifyingKey;
-use cairn::{Cairn, Coverage, Finding, Outside, OutsideKey, Report, Scope, Sha};
+use cairn::{Cairn, Coverage, Finding, Outside, OutsideKey, RedactedRecord, Report, Scope, Sha};
 use serde::Serialize;
 
 use super::Outcome;
@@ -101,13 +101,22 @@ pub(super) struct Data<'a> {
     root: Option<Sha>,
     coverage: Option<&'a Coverage>,
     findings: &'a [Finding],
+    redacted: &'a [RedactedRecord],
+    redacted_total: u64,
 }
 
 impl<'a> Data<'a> {
     pub(super) fn of(report: &'a Report) -> Data<'a> {
-        let Report { log_size, root, findings, .. } = report;
-        let coverage = report.coverage.as_ref();
-        Data { verdict: Verdict::of(report), log_size: *log_size, root: *root, coverage, findings }
+        let Report { log_size, root, findings, redacted, redacted_total, .. } = report;
+        Data {
+            verdict: Verdict::of(report),
+            log_size: *log_size,
+            root: *root,
+            coverage: report.coverage.as_ref(),
+            findings,
+            redacted,
+            redacted_total: *redacted_total,
+        }
     }
 }
 

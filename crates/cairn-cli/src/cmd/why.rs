@@ -9,7 +9,7 @@ use super::{Outcome, record::find};
 use crate::args::App;
 use crate::data_plans::{ComparisonData, short_hash};
 use crate::error::CliError;
-use crate::term::{Ui, cut, minute, trail_block, visible, wrap};
+use crate::term::{Ui, cut, minute, said, trail_block, visible, wrap};
 
 /// Lines of a brief that are shown; `cairn brief show` prints them all.
 const FIRST_LINES: usize = 8;
@@ -115,9 +115,11 @@ fn page(basis: &Basis, ui: &Ui) -> Result<String, CliError> {
     heading(&mut page, "what has changed since", ui);
     if let (Some(brief), Some(now)) = (&basis.brief, basis.current_turn) {
         let session = visible(brief.session_id.as_str()).into_owned();
-        page.push_str(&match Told::of(brief)?.turn {
-            turn if turn < now => format!("  Session {session} has gone on to turn {now}.\n"),
-            turn => format!("  Session {session} is still in turn {turn}.\n"),
+        let turn = if brief.redacted.is_some() { None } else { Some(Told::of(brief)?.turn) };
+        page.push_str(&match turn {
+            None => format!("  Session {session} is in turn {now}.\n"),
+            Some(turn) if turn < now => format!("  Session {session} has gone on to turn {now}.\n"),
+            Some(turn) => format!("  Session {session} is still in turn {turn}.\n"),
         });
     }
     match (&basis.plan, &basis.change) {
@@ -142,7 +144,8 @@ fn decision(page: &mut String, thought: &Thought, ui: &Ui) {
         about.push_str(&format!("  → {}", visible(action.as_str())));
     }
     page.push_str(&format!("  {}\n", palette.faint(&about)));
-    for line in wrap(visible(&thought.content).trim_end(), ui.width - 2) {
+    let content = said(&thought.content, thought.redacted.as_ref());
+    for line in wrap(visible(&content).trim_end(), ui.width - 2) {
         page.push_str(format!("  {line}").trim_end());
         page.push('\n');
     }
@@ -150,6 +153,11 @@ fn decision(page: &mut String, thought: &Thought, ui: &Ui) {
 
 /// A brief: what it was for, and how it begins.
 fn told(page: &mut String, stored: &StoredBriefView, ui: &Ui) -> Result<(), CliError> {
+    if let Some(redaction) = &stored.redacted {
+        page.push_str(&format!("  hash {}\n", short_hash(&stored.hash)));
+        sentence(page, &visible(&said("", Some(redaction))), ui);
+        return Ok(());
+    }
     let told = Told::of(stored)?;
     page.push_str(&format!("  {}, hash {}\n", told.place(stored), short_hash(&stored.hash)));
     let mut lines = told.text.lines().filter(|line| !line.trim().is_empty());

@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use super::tools::{MEMORY, PROOF, SNAPSHOT, TRAIL, Tool};
+use super::tools::{MEMORY, PROOF, REDACT, SNAPSHOT, TRAIL, Tool};
 
-/// The sets there are, and `all`.
-const NAMES: [&str; 5] = ["trail", "snapshot", "memory", "proof", "all"];
+/// The sets there are, and `all`, which is all but `redact`: what erases is offered only to who names it.
+const NAMES: [&str; 6] = ["trail", "snapshot", "memory", "proof", "redact", "all"];
 
 /// One of the sets that has tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +33,19 @@ impl Set {
     }
 }
 
-/// Which tools to offer: `trail`, `snapshot`, `memory`, `proof`, `all`, separated by commas.
+/// Which tools to offer: `trail`, `snapshot`, `memory`, `proof`, `redact`, `all`, separated by commas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSets {
     trail: bool,
     snapshot: bool,
     memory: bool,
     proof: bool,
+    redact: bool,
 }
 
 impl Default for ToolSets {
     fn default() -> ToolSets {
-        ToolSets { trail: true, snapshot: true, memory: true, proof: true }
+        ToolSets { trail: true, snapshot: true, memory: true, proof: true, redact: false }
     }
 }
 
@@ -56,6 +57,7 @@ impl ToolSets {
             (self.snapshot, &SNAPSHOT[..]),
             (self.memory, &MEMORY[..]),
             (self.proof, &PROOF[..]),
+            (self.redact, &REDACT[..]),
         ];
         sets.into_iter().filter(|(chosen, _)| *chosen).flat_map(|(_, tools)| tools).copied().collect()
     }
@@ -77,14 +79,15 @@ impl FromStr for ToolSets {
     type Err = UnknownSet;
 
     fn from_str(text: &str) -> Result<ToolSets, UnknownSet> {
-        let mut sets = ToolSets { trail: false, snapshot: false, memory: false, proof: false };
+        let mut sets = ToolSets { trail: false, snapshot: false, memory: false, proof: false, redact: false };
         for name in text.split(',').map(str::trim) {
             match name {
-                "all" => sets = ToolSets::default(),
+                "all" => sets = ToolSets { redact: sets.redact, ..ToolSets::default() },
                 "trail" => sets.trail = true,
                 "snapshot" => sets.snapshot = true,
                 "memory" => sets.memory = true,
                 "proof" => sets.proof = true,
+                "redact" => sets.redact = true,
                 unknown => return Err(UnknownSet(unknown.to_string())),
             }
         }
@@ -108,6 +111,10 @@ mod tests {
             ("memory", 14),
             ("memory,proof", 17),
             ("proof", 3),
+            ("redact", 1),
+            ("trail,redact", 15),
+            ("redact,all", 45),
+            ("all,redact", 45),
         ] {
             assert_eq!(text.parse::<ToolSets>().unwrap().tools().len(), count, "{text}");
         }
@@ -117,7 +124,10 @@ mod tests {
     #[test]
     fn an_unknown_set_is_told_with_those_there_are() {
         let error = "trail,trial".parse::<ToolSets>().unwrap_err().to_string();
-        assert_eq!(error, "there is no tool set `trial`; there are trail, snapshot, memory, proof, all");
+        assert_eq!(
+            error,
+            "there is no tool set `trial`; there are trail, snapshot, memory, proof, redact, all"
+        );
         assert!("".parse::<ToolSets>().is_err());
     }
 }

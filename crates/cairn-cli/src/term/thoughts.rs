@@ -1,6 +1,8 @@
 //! The pieces that several commands show a thought with.
 
-use cairn::{Summary, Timestamp};
+use std::borrow::Cow;
+
+use cairn::{Redaction, Summary, Timestamp};
 
 use super::{Palette, ShortIds, visible, wrap};
 
@@ -8,6 +10,17 @@ use super::{Palette, ShortIds, visible, wrap};
 pub(crate) fn first_line(content: &str) -> String {
     let line = content.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
     visible(line.trim()).replace('\t', " ")
+}
+
+/// The text of a thought; of one that was redacted, by whom, when and why.
+pub(crate) fn said<'t>(content: &'t str, redacted: Option<&Redaction>) -> Cow<'t, str> {
+    match redacted {
+        None => Cow::Borrowed(content),
+        Some(redaction) => {
+            let Redaction { by, at, reason } = redaction;
+            Cow::Owned(format!("[redacted by {by} on {}: {reason}]", minute(at)))
+        }
+    }
 }
 
 /// A timestamp down to the minute: `2026-04-17 09:30`.
@@ -65,7 +78,7 @@ pub(crate) fn trail_block(path: &[Summary], width: usize, palette: Palette) -> S
         }
         text.push_str(&palette.faint(&context_mark(step)));
         text.push('\n');
-        for line in wrap(&visible(&step.content), width.saturating_sub(2)) {
+        for line in wrap(&visible(&said(&step.content, step.redacted.as_ref())), width.saturating_sub(2)) {
             text.push_str(format!("  {line}").trim_end());
             text.push('\n');
         }

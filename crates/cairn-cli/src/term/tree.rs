@@ -8,7 +8,7 @@ use cairn::Summary;
 use cairn::core::tree::parents;
 
 use super::thoughts::context_mark;
-use super::{Palette, ShortIds, columns, cut, first_line, pad, visible, wrap};
+use super::{Palette, ShortIds, columns, cut, first_line, pad, said, visible, wrap};
 
 /// Columns that each fork indents by.
 const STEP: usize = 3;
@@ -100,7 +100,8 @@ impl Brush<'_> {
         // The action is why one reads the line: it stays, and the text makes room for it.
         let action = cut(&action, room / 2);
         let context = cut(&context_mark(thought), (room - columns(&action)) / 2);
-        let line = cut(&first_line(&thought.content), room - columns(&action) - columns(&context));
+        let content = said(&thought.content, thought.redacted.as_ref());
+        let line = cut(&first_line(&content), room - columns(&action) - columns(&context));
         let links = self.palette.action(&action) + &self.palette.faint(&context);
         let row = match self.full {
             true => format!("{head}{kind} {id} {links}"),
@@ -109,10 +110,9 @@ impl Brush<'_> {
         text.push_str(row.trim_end());
         text.push('\n');
         if self.full {
-            for line in wrap(
-                &visible(&thought.content),
-                self.width.saturating_sub(columns(body) + 2).max(ROOM_FOR_TEXT),
-            ) {
+            for line in
+                wrap(&visible(&content), self.width.saturating_sub(columns(body) + 2).max(ROOM_FOR_TEXT))
+            {
                 text.push_str(format!("{body}  {line}").trim_end());
                 text.push('\n');
             }

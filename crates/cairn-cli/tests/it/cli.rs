@@ -12,5 +12,6 @@ mod plans;
 mod proof;
 mod read;
 mod record;
+mod redact;
 mod usage;
 mod verify;

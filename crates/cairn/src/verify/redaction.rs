@@ -72,6 +72,9 @@ impl InLog {
     }
 }
 
+/// What is wrong with the key of a sealed content: in which way, what should be there and what is.
+pub type WrongKey = (Reason, &'static str, &'static str);
+
 /// What is known of redactions and seals while entries are checked one after the other.
 #[derive(Default)]
 pub struct Redactions {
@@ -128,8 +131,7 @@ impl Redactions {
         }
     }
 
-    /// Checks the key of a sealed content. What was blanked with it, or none; or the first thing wrong: in which way,
-    /// what should be there and what is.
+    /// Checks the key of a sealed content; returns what the log says if it was taken by a redaction.
     pub fn check_seal(
         &mut self,
         audit: &dyn Audit,
@@ -137,7 +139,7 @@ impl Redactions {
         id: &str,
         text: &str,
         hash: &Sha,
-    ) -> Result<std::result::Result<Option<Said>, (Reason, &'static str, &'static str)>> {
+    ) -> Result<std::result::Result<Option<Said>, WrongKey>> {
         let Some(key) = audit.seal_key(seq)? else {
             let said = self.of(audit, seq, "seal_key", hash)?;
             let missing =
@@ -246,10 +248,10 @@ fn fields_left(said: &Said, text: bool, metadata: bool) -> Option<&'static str> 
 
 /// What a report says of blanked records; none if there are none.
 pub fn note(list: &[RedactedRecord], total: u64) -> Option<String> {
-    let (records, are, their) = match total {
+    let (records, texts) = match total {
         0 => return None,
-        1 => ("1 record".to_string(), "is", "its"),
-        some => (format!("{some} records"), "are", "their"),
+        1 => ("1 record is redacted".to_string(), "its text is gone"),
+        some => (format!("{some} records are redacted"), "their texts are gone"),
     };
     let first = list.first().map(|record| {
         let RedactedRecord { id, redaction: Redaction { by, at, .. }, .. } = record;
@@ -257,8 +259,8 @@ pub fn note(list: &[RedactedRecord], total: u64) -> Option<String> {
         format!(" ({id} by {by} on {at}{others})")
     });
     Some(format!(
-        "{records} {are} redacted{}: {their} texts are gone, and the task hash of those that were not sealed cannot be \
-         recomputed; the log entry and the successor's prev_hash vouch for it",
+        "{records}{}: {texts}; the task hash of what was not sealed cannot be recomputed, the log entry and the \
+         successor's prev_hash vouch for it",
         first.unwrap_or_default()
     ))
 }

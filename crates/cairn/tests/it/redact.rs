@@ -27,7 +27,7 @@ fn found(cairn: &Cairn, query: &str) -> usize {
     cairn.search(&query).unwrap().results.len()
 }
 
-/// What is searched in this process's memory of the file must be written: copies the files while they are quiet.
+/// A thought with a person's data in its text and in its metadata.
 fn secret(text: &str) -> NewThought {
     plan("t", text).metadata(json!({"mail": "Zoltan.Quixley@example.org"}).as_object().unwrap().clone())
 }
@@ -307,7 +307,7 @@ fn briefs_that_repeat_it_are_named_and_can_be_redacted_too() {
     assert_eq!(db.brief_verify(&brief).unwrap().valid, Some(true));
 
     let done = redact(&db, thought.id.as_str()).unwrap();
-    assert_eq!(done.also_in.iter().map(ToString::to_string).collect::<Vec<_>>(), [brief.clone()]);
+    assert_eq!(done.also_in.iter().map(|id| id.as_str()).collect::<Vec<_>>(), [brief.as_str()]);
     let verdict = db.brief_verify(&brief).unwrap();
     assert_eq!((verdict.valid, verdict.redacted.len()), (None, 1), "{verdict:?}");
     assert!(verdict.message.contains("because thought `r1` was redacted by ann on "), "{}", verdict.message);

@@ -8,7 +8,7 @@ use super::{Told, find};
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
-use crate::term::{Ui, count, visible};
+use crate::term::{Ui, count, said, visible};
 
 /// Show a stored brief with its text and its hash
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,14 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let stored = find(&app.read()?, &args.id)?;
     match app.ui.json {
         true => app.ui.print_json(&stored)?,
-        false => app.ui.print(&page(&stored, &Told::of(&stored)?, &app.ui))?,
+        false => match &stored.redacted {
+            Some(redaction) => {
+                let id = app.ui.palette.strong(&visible(stored.brief_id.as_str()));
+                let text = visible(&said("", Some(redaction))).into_owned();
+                app.ui.print(&format!("brief {id}\n  hash     {}\n\n{text}\n", stored.hash))?;
+            }
+            None => app.ui.print(&page(&stored, &Told::of(&stored)?, &app.ui))?,
+        },
     }
     Ok(Outcome::Fine)
 }

@@ -11,7 +11,8 @@ use crate::term::{Ui, visible, wrap};
 
 /// Build a stored brief again from the events and compare
 ///
-/// Ends with exit code 1 if it is not the same, byte for byte.
+/// Ends with exit code 1 if it is not the same, byte for byte. A brief that shows a thought which was redacted since
+/// cannot be built again; it says so.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Name it by its whole id
@@ -26,16 +27,21 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         false => ui.print(&page(&verdict, ui)),
     };
     match verdict.valid {
-        true => printed.map(|()| Outcome::Fine),
+        // What was redacted cannot be compared any more, and that is nothing wrong.
+        Some(true) | None => printed.map(|()| Outcome::Fine),
         // The exit code must tell, even to a caller that reads nothing else.
-        false => Ok(Outcome::FoundSomething),
+        Some(false) => Ok(Outcome::FoundSomething),
     }
 }
 
 fn page(verdict: &BriefVerdict, ui: &Ui) -> String {
     let mut page = String::new();
     for line in wrap(&visible(&verdict.message), ui.width) {
-        let line = if verdict.valid { ui.palette.good(&line) } else { ui.palette.bad(&line) };
+        let line = match verdict.valid {
+            Some(true) => ui.palette.good(&line),
+            Some(false) => ui.palette.bad(&line),
+            None => line,
+        };
         let _ = writeln!(page, "{line}");
     }
     let rebuilt = verdict.rebuilt_hash.map_or("none".to_string(), |hash| hash.to_string());

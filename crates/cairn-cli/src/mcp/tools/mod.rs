@@ -8,6 +8,7 @@ mod memory;
 mod proof;
 mod reasoning_trail;
 mod record;
+mod redact;
 mod roadmap;
 mod search;
 mod trail;
@@ -79,6 +80,9 @@ pub static MEMORY: [&Tool; 14] = [
 
 /// Those for the log itself.
 pub static PROOF: [&Tool; 3] = [&proof::CHECKPOINT, &proof::PROVE, &proof::VERIFY];
+
+/// Those that erase. Offered only to who asks for them by name.
+pub static REDACT: [&Tool; 1] = [&redact::REDACT];
 
 /// What a client can call.
 pub struct Tool {
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<&'static Tool> {
-        TRAIL.into_iter().chain(SNAPSHOT).chain(MEMORY).chain(PROOF).collect()
+        TRAIL.into_iter().chain(SNAPSHOT).chain(MEMORY).chain(PROOF).chain(REDACT).collect()
     }
 
     #[test]
@@ -207,8 +211,13 @@ mod tests {
 
     #[test]
     fn the_list_costs_a_client_less_than_a_kilobyte_a_tool() {
-        for (tools, most) in [(&TRAIL[..], 1000), (&SNAPSHOT[..], 800), (&MEMORY[..], 800), (&PROOF[..], 900)]
-        {
+        for (tools, most) in [
+            (&TRAIL[..], 1000),
+            (&SNAPSHOT[..], 800),
+            (&MEMORY[..], 800),
+            (&PROOF[..], 900),
+            (&REDACT[..], 1000),
+        ] {
             let size = |tool: &&Tool| (serde_json::to_vec(&tool.listed()).unwrap().len(), tool.name);
             let sizes: Vec<(usize, &str)> = tools.iter().map(size).collect();
             let total: usize = sizes.iter().map(|(size, _)| size).sum();

@@ -9,22 +9,23 @@ use super::{Call, Caller, RECORD as MEMBERS, TYPES, Tool};
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::Failure;
 
-const TASK: Arg = Arg::new("task_id", Kind::Text, "label of the task; task_id or session_id is needed");
+const TASK: Arg = Arg::new("task_id", Kind::Text, "task_id or session_id is needed");
 const SESSION: Arg = Arg::new("session_id", Kind::Text, "label of this run; groups thoughts into a tree");
 const AGENT: Arg = Arg::new("agent_id", Kind::Text, "who thinks; default: the client's name");
-const PARENT: Arg = Arg::new("parent_id", Kind::Text, "id of the thought this follows from, same session");
+const PARENT: Arg = Arg::new("parent_id", Kind::Text, "thought this follows from, same session");
 const ACTION: Arg = Arg::new("action_id", Kind::Text, "tool call, commit … it led to");
 const CONTEXT: Arg =
     Arg::new("context_id", Kind::Integer(1, u64::MAX), "snapshot it was based on, from context_ensure");
 const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "from brief_build");
-const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else worth keeping, up to 64 KiB");
+const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else, up to 64 KiB");
 const KEY: Arg = Arg::new("idempotency_key", Kind::Text, "makes a retry harmless");
+const SEAL: Arg = Arg::new("seal", Kind::Flag, "encrypt it: erasable, not searchable");
 
 pub static RECORD: Tool = Tool {
     name: "thought_record",
     title: "Record a thought",
-    description: "Record a plan, analysis, decision or reflection in the trail. Write-once: to correct one, record \
-                  a reflection. Returns the whole record with its id and hashes.",
+    description: "Record a plan, analysis, decision or reflection in the trail. Write-once: correct one with a \
+                  reflection. Returns the whole record.",
     args: &[
         Arg::new("type", TYPES, "").older(&["thoughtType", "thought_type"]).required(),
         Arg::new("content", Kind::Text, "the thought, with its reasons").required(),
@@ -37,6 +38,7 @@ pub static RECORD: Tool = Tool {
         BRIEF,
         METADATA,
         KEY,
+        SEAL,
     ],
     data: MEMBERS,
     call: Call::Record(
@@ -67,6 +69,7 @@ macro_rules! short_form {
                 Arg { about: "", ..BRIEF },
                 Arg { about: "", ..METADATA },
                 Arg { about: "", ..KEY },
+                Arg { about: "", ..SEAL },
             ],
             data: MEMBERS,
             call: Call::Record(|given, caller| thought(ThoughtType::$kind, $text, given, caller), $text),
@@ -127,6 +130,7 @@ fn thought(
         brief_id: given.text("brief_id"),
         metadata,
         idempotency_key: given.text("idempotency_key"),
+        seal: given.flag("seal").unwrap_or(false),
     };
     if given.issues.is_empty() {
         return Ok(thought);

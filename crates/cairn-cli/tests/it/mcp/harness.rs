@@ -55,7 +55,7 @@ impl Server {
         Server::in_folder(end.folder, &[]).initialized()
     }
 
-    fn initialized(mut self) -> Server {
+    pub fn initialized(mut self) -> Server {
         let server = &mut self;
         let answer = server.request("initialize", initialize("2025-11-25"));
         assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");

@@ -18,6 +18,16 @@ fn rendered() -> String {
          `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
          spelled in camelCase (`sessionId`).\n",
     );
+    describe(&tools, &mut page);
+    page.push_str("\nOnly with `--tools redact`, named beside other sets:\n");
+    let mut erasing = Server::with_args(&["--tools", "redact"]).initialized();
+    describe(&erasing.request("tools/list", json!({}))["result"]["tools"], &mut page);
+    prompts(&mut server, &mut page);
+    resources(&mut server, &mut page);
+    page
+}
+
+fn describe(tools: &Value, page: &mut String) {
     for tool in tools.as_array().unwrap() {
         let hints = &tool["annotations"];
         let effect = match (&hints["readOnlyHint"], &hints["destructiveHint"]) {
@@ -46,9 +56,6 @@ fn rendered() -> String {
         let members: Vec<String> = data.keys().map(|name| format!("`{name}`")).collect();
         write!(page, "\nData: {}\n", members.join(", ")).unwrap();
     }
-    prompts(&mut server, &mut page);
-    resources(&mut server, &mut page);
-    page
 }
 
 fn text(value: &Value) -> String {

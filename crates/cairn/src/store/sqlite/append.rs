@@ -41,8 +41,9 @@ impl StoreWriter for SqliteWriter {
         });
         let done = done.and_then(|()| transaction.commit().map_err(store_error));
         if erased {
-            // Only what is erased on purpose is overwritten; for all else that would be work for nothing.
-            redact::secure_delete(&self.connection, false).map_err(store_error)?;
+            // Only what is erased on purpose is overwritten; for all else that would be work for nothing. If this does
+            // not work, no more than that happens.
+            let _ = redact::secure_delete(&self.connection, false);
         }
         done
     }

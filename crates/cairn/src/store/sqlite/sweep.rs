@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memchr::memmem::Finder;
@@ -181,16 +181,23 @@ impl<'p> Search<'p> {
 #[cfg(unix)]
 fn raw(path: &Path) -> io::Result<Arc<File>> {
     use std::os::unix::fs::MetadataExt;
+    use std::sync::{Mutex, PoisonError};
 
-    static OPEN: Mutex<Vec<((u64, u64), Arc<File>)>> = Mutex::new(Vec::new());
+    struct Open {
+        device: u64,
+        inode: u64,
+        file: Arc<File>,
+    }
+    static OPEN: Mutex<Vec<Open>> = Mutex::new(Vec::new());
+
     let metadata = std::fs::metadata(path)?;
-    let which = (metadata.dev(), metadata.ino());
+    let (device, inode) = (metadata.dev(), metadata.ino());
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, file)) = open.iter().find(|(other, _)| *other == which) {
-        return Ok(file.clone());
+    if let Some(known) = open.iter().find(|known| (known.device, known.inode) == (device, inode)) {
+        return Ok(known.file.clone());
     }
     let file = Arc::new(File::open(path)?);
-    open.push((which, file.clone()));
+    open.push(Open { device, inode, file: file.clone() });
     Ok(file)
 }
 

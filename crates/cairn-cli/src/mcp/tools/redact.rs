@@ -1,0 +1,43 @@
+//! `thought_redact`: take the text out of a record.
+
+use cairn::{Cairn, Redact};
+
+use super::{Call, Effect, Tool, sound};
+use crate::mcp::args::{Arg, Given, Kind};
+use crate::mcp::envelope::{Data, Failure};
+
+pub static REDACT: Tool = Tool {
+    name: "thought_redact",
+    title: "Redact a thought",
+    description: "Erase the text and metadata of a thought, or a stored brief, for ever: a person's data, a leaked \
+                  secret. Its hashes stay; the log says by whom, when and why. Only if a person asks for it. The answer \
+                  names copies that are left: also_in, remnants.",
+    args: &[
+        Arg::new("id", Kind::Label, "thought or brief")
+            .older(&["record_id", "recordId", "thought_id", "thoughtId"])
+            .required(),
+        Arg::new("reason", Kind::Label, "stays for ever").required(),
+        Arg::new("by", Kind::Label, "who answers for it").required(),
+    ],
+    data: &[
+        "id",
+        "kind",
+        "fields",
+        "by",
+        "at",
+        "reason",
+        "content_hash",
+        "seq",
+        "target_seq",
+        "also_in",
+        "vacuumed",
+        "remnants",
+    ],
+    call: Call::Write(redact, Effect::Replace),
+};
+
+fn redact(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
+    let mut given = sound(given)?;
+    let [target, reason, actor] = ["id", "reason", "by"].map(|name| given.text(name).unwrap_or_default());
+    Data::of(&cairn.redact(&Redact { target, actor, reason })?)
+}
