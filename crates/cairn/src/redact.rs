@@ -205,6 +205,13 @@ fn left(swept: &Swept) -> Vec<String> {
             pieces(swept.in_file)
         ));
     }
+    if swept.beside > 0 && !swept.blocked {
+        left.push(format!(
+            "{} of the text still stand in the write-ahead log beside the database; the last program to close the \
+             database empties it",
+            pieces(swept.beside)
+        ));
+    }
     if swept.elsewhere > 0 {
         left.push(format!(
             "{} of the text stand in other records as well, which were not redacted; `cairn search` finds thoughts",

@@ -24,19 +24,18 @@ pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> 
     let connection = store.connect(false).map_err(store_error)?;
     let mut swept = Swept { blocked: !empty_log(&connection).map_err(store_error)?, ..Swept::default() };
     let words = forgotten(&connection, &pieces.words).map_err(store_error)?;
-    let mut search = Search::new(store, pieces, &words);
+    let search = Search::new(store, pieces, &words);
     let found = search.run().map_err(unreadable)?;
-    swept.beside = found.beside;
     // What other records hold as well is there by right; a second copy of it tells nobody anything.
     let mut stray = 0;
     for piece in found.in_file {
-        let held = held(&connection, piece).map_err(store_error)?;
-        if !held {
+        if !held(&connection, piece).map_err(store_error)? {
             stray += 1;
         } else if pieces.texts.iter().any(|text| text == piece) {
             swept.elsewhere += 1;
         }
     }
+    swept.beside = count_stray(&connection, &found.beside)?;
     // A text too short to be looked for: then the file is made anew to be sure.
     let unsure = pieces.texts.is_empty() && pieces.words.is_empty();
     if swept.blocked || (stray == 0 && !unsure) {
@@ -53,10 +52,19 @@ pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> 
     swept.blocked = !empty_log(&connection).map_err(store_error)?;
     if swept.blocked {
         let found = search.run().map_err(unreadable)?;
-        swept.beside = found.beside;
+        swept.beside = count_stray(&connection, &found.beside)?;
         swept.in_file = stray;
     }
     Ok(swept)
+}
+
+/// How many of the pieces no record holds.
+fn count_stray(connection: &Connection, pieces: &[&[u8]]) -> Result<usize, StoreError> {
+    let mut stray = 0;
+    for piece in pieces {
+        stray += usize::from(!held(connection, piece).map_err(store_error)?);
+    }
+    Ok(stray)
 }
 
 fn unreadable(error: io::Error) -> StoreError {
@@ -110,7 +118,7 @@ fn held(connection: &Connection, piece: &[u8]) -> rusqlite::Result<bool> {
 /// What was found where.
 struct Found<'p> {
     in_file: Vec<&'p [u8]>,
-    beside: usize,
+    beside: Vec<&'p [u8]>,
 }
 
 struct Search<'p> {
@@ -130,18 +138,19 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn run(&mut self) -> io::Result<Found<'_>> {
+    fn run(&self) -> io::Result<Found<'_>> {
         let in_file = self.look(&*raw(self.database)?)?;
         let mut log = self.database.as_os_str().to_os_string();
         log.push("-wal");
         // No lock is ever taken on this one, so it can be opened and closed.
         let beside = match File::open(log) {
-            Ok(file) => self.look(&file)?.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Ok(file) => self.look(&file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let in_file = in_file.into_iter().map(|index| self.finders[index].needle()).collect();
-        Ok(Found { in_file, beside })
+        let pieces =
+            |found: Vec<usize>| found.into_iter().map(|index| self.finders[index].needle()).collect();
+        Ok(Found { in_file: pieces(in_file), beside: pieces(beside) })
     }
 
     /// Which of them stand in the file.
