@@ -81,7 +81,7 @@ impl Cairn {
         let Redact { target: id, actor, reason } = redact.clone();
         let request = RedactRequest { id, actor, reason };
         let blanked = self.writer()?.write_now(move |step| step.redact(&request))?;
-        // From here on it is in the log and durable: what is still to do cannot fail the call.
+        // It is in the log and durable: the place for a checkpoint. What is still to do cannot fail the call.
         let Blanked { seq, at, fields, content_hash, target } = blanked;
         let mut remnants = Vec::new();
         let also_in = self.repeated_in(&target).unwrap_or_else(|error| {
