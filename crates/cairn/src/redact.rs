@@ -63,6 +63,8 @@ pub struct Redacted {
     pub seq: u64,
     /// Where in the log the record is.
     pub target_seq: u64,
+    /// The size of the log at the checkpoint that covers it; none if that could not be made now.
+    pub checkpoint: Option<u64>,
     /// Stored briefs that repeat its first line, which can be redacted as well.
     pub also_in: Vec<BriefId>,
     /// Whether the file had to be made anew to be rid of it.
@@ -81,7 +83,8 @@ impl Cairn {
         let Redact { target: id, actor, reason } = redact.clone();
         let request = RedactRequest { id, actor, reason };
         let blanked = self.writer()?.write_now(move |step| step.redact(&request))?;
-        // It is in the log and durable: the place for a checkpoint. What is still to do cannot fail the call.
+        // It is in the log and durable. What is still to do cannot fail the call.
+        let checkpoint = self.checkpoint().ok().map(|stated| stated.size);
         let Blanked { seq, at, fields, content_hash, target } = blanked;
         let mut remnants = Vec::new();
         let also_in = self.repeated_in(&target).unwrap_or_else(|error| {
@@ -114,6 +117,7 @@ impl Cairn {
             content_hash,
             seq,
             target_seq: target.seq,
+            checkpoint,
             also_in,
             vacuumed,
             remnants,

@@ -6,10 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{BRIEF, CONTINUATION, EVENT, GENESIS, KEY, REDACTION, SNAPSHOT, Salt, THOUGHT};
+use cairn_core::thought::SEALED;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::SEALED;
 use super::leaf::{
     BriefLeaf, ContinuationLeaf, EventLeaf, GenesisLeaf, KeyLeaf, RedactionLeaf, SnapshotLeaf, ThoughtLeaf,
     parse,

@@ -8,10 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
 use cairn_core::log::{Checkpoint, CheckpointNote, inclusion};
+use cairn_core::thought::SEALED;
 
 use super::leaf::{KeyLeaf, parse};
 use super::write::{Lines, Object};
-use super::{ExportOptions, Exported, FORMAT, SEALED, Selection, select};
+use super::{ExportOptions, Exported, FORMAT, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{Audit, Scanned, StoreError};

@@ -33,9 +33,6 @@ pub const FORMAT: &str = "cairn-bundle/1";
 /// The most bytes of one line, the end of it included. The largest thing recorded, a roadmap of 16 MiB, fits twice.
 pub const MAX_LINE: usize = 64 << 20;
 
-/// What a sealed content begins with.
-const SEALED: &str = "sealed:v1:";
-
 /// What a bundle holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
