@@ -12,6 +12,7 @@ mod mcp;
 mod reference;
 mod state;
 mod term;
+mod witness;
 
 use std::process::ExitCode;
 

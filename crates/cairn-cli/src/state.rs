@@ -1,4 +1,4 @@
-//! What this user keeps away from every database: signing keys, and the heads of logs that were seen.
+//! What this user keeps away from every database: signing keys, the heads of logs that were seen, their witnesses.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,14 @@ impl StateFolder {
         path.is_absolute().then_some(StateFolder { path })
     }
 
+    /// The same, for what cannot do without.
+    pub(crate) fn require() -> Result<StateFolder, CliError> {
+        StateFolder::find().ok_or_else(|| {
+            CliError::failed("cannot tell where to keep keys and heads: there is no home folder")
+                .hint("name a folder with CAIRN_STATE")
+        })
+    }
+
     /// The signing keys.
     pub(crate) fn keys(&self) -> PathBuf {
         self.path.join("keys")
@@ -31,6 +39,11 @@ impl StateFolder {
     /// The heads of logs that were seen.
     pub(crate) fn heads(&self) -> PathBuf {
         self.path.join("heads")
+    }
+
+    /// Which witnesses a log has.
+    pub(crate) fn witnesses(&self) -> PathBuf {
+        self.path.join("witnesses")
     }
 }
 

@@ -30,6 +30,7 @@ mod tree;
 mod verify;
 mod verify_bundle;
 mod why;
+mod witness;
 
 use cairn::ThoughtType;
 use clap::Subcommand;
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Log(log::Args),
     Key(key::Args),
     Redact(redact::Args),
+    Witness(witness::Args),
     Backup(backup::Args),
     Export(export::Args),
     VerifyBundle(verify_bundle::Args),
@@ -102,6 +104,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Log(args) => log::run(&args, app),
         Command::Key(args) => key::run(&args, app),
         Command::Redact(args) => redact::run(args, app),
+        Command::Witness(args) => witness::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Export(args) => export::run(args, app),
         Command::VerifyBundle(args) => verify_bundle::run(&args, app),

@@ -15,3 +15,4 @@ mod record;
 mod redact;
 mod usage;
 mod verify;
+mod witness;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 24] = [
     "init",
     "demo",
     "mcp",
@@ -23,6 +23,7 @@ const COMMANDS: [&str; 23] = [
     "prove",
     "log",
     "key",
+    "witness",
     "backup",
     "doctor",
     "completions",
@@ -116,6 +117,7 @@ fn every_link_in_the_documents_leads_somewhere() {
         "docs/format.md",
         "docs/roadmaps.md",
         "docs/briefs.md",
+        "docs/witnesses.md",
         "examples/pipeline/README.md",
     ] {
         let text = read(page);

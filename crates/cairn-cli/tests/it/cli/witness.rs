@@ -1,0 +1,9 @@
+//! `cairn witness`: each kind, with a log that is cut short, one that is rewritten, and places that are out of order.
+
+mod bench;
+mod git;
+mod http;
+mod outage;
+mod places;
+mod server;
+mod timestamp;
