@@ -3,11 +3,12 @@
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
+use crate::state::StateFolder;
 
 /// Serve agents over MCP on stdin and stdout
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Offer only these sets of tools, separated by commas: trail, snapshot, memory, redact, or all (but redact)
+    /// Offer only these sets of tools, separated by commas: trail, snapshot, memory, proof, redact, or all (but redact)
     #[arg(long, value_name = "SETS", default_value = "all")]
     tools: String,
 }
@@ -15,6 +16,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let tools = args.tools.parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
     let cairn = app.write()?;
-    crate::mcp::run(cairn, tools).map_err(|error| CliError::failed(format!("{error:#}")))?;
-    Ok(Outcome::Fine)
+    let closed = cairn.clone();
+    let served = crate::mcp::run(cairn, tools).map_err(|error| CliError::failed(format!("{error:#}")));
+    crate::witness::publish_newest(&closed, StateFolder::find().as_ref());
+    served.map(|()| Outcome::Fine)
 }

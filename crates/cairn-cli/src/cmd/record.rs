@@ -8,7 +8,9 @@ use super::metadata::Metadata;
 use super::{Outcome, kind_parser};
 use crate::args::App;
 use crate::error::CliError;
+use crate::state::StateFolder;
 use crate::term::visible;
+use crate::witness;
 
 /// Record a thought and print its id
 ///
@@ -76,6 +78,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let names_itself = thought.metadata.as_ref().is_some_and(|metadata| metadata.contains_key("agent_id"));
     thought.agent_id = args.agent.or_else(|| (!names_itself).then(author));
     let thought = cairn.record(thought)?;
+    let closed = cairn.clone();
     cairn.close();
     if app.ui.json {
         app.ui.print_json(&thought)?;
@@ -85,6 +88,8 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         let done = format!("Recorded {} as step {} of session {session}", thought.kind, thought.step_index);
         app.ui.remark(&app.ui.remarks.good(&done));
     }
+    // Last, so that nobody waits for a witness to learn that the thought is recorded.
+    witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
 }
 
