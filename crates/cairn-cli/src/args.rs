@@ -117,7 +117,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),
-    ("Prove", &["verify", "checkpoint", "prove", "log", "key", "witness"]),
+    ("Prove", &["verify", "checkpoint", "prove", "log", "key", "witness", "signer"]),
     ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "redact", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];

@@ -10,6 +10,8 @@ mod graph;
 mod mcp;
 #[cfg(test)]
 mod reference;
+#[cfg(unix)]
+mod signer;
 mod state;
 mod term;
 mod witness;

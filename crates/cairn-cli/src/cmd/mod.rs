@@ -25,6 +25,7 @@ mod roadmap;
 mod search;
 mod session;
 mod show;
+mod signer;
 mod trail;
 mod tree;
 mod verify;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Key(key::Args),
     Redact(redact::Args),
     Witness(witness::Args),
+    Signer(signer::Args),
     Backup(backup::Args),
     Export(export::Args),
     VerifyBundle(verify_bundle::Args),
@@ -105,6 +107,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Key(args) => key::run(&args, app),
         Command::Redact(args) => redact::run(args, app),
         Command::Witness(args) => witness::run(args, app),
+        Command::Signer(args) => signer::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Export(args) => export::run(args, app),
         Command::VerifyBundle(args) => verify_bundle::run(&args, app),

@@ -13,6 +13,8 @@ mod proof;
 mod read;
 mod record;
 mod redact;
+#[cfg(unix)]
+mod signer;
 mod usage;
 mod verify;
 mod witness;

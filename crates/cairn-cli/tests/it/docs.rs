@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 29] = [
     "init",
     "demo",
     "mcp",
@@ -24,7 +24,12 @@ const COMMANDS: [&str; 24] = [
     "log",
     "key",
     "witness",
+    "signer",
     "backup",
+    "export",
+    "verify-bundle",
+    "import",
+    "redact",
     "doctor",
     "completions",
 ];
