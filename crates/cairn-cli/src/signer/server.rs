@@ -93,9 +93,7 @@ async fn serve_one(stream: UnixStream, desk: &Arc<Mutex<Desk>>, users: &[u32], l
         other => {
             let who = other.map_or_else(|_| "an unknown user".to_string(), |uid| format!("user {uid}"));
             log(&format!("{who} asked and may not"));
-            let _ =
-                timeout(PATIENCE, output.write_all(format!("ERROR {who} may not ask\n").as_bytes())).await;
-            return;
+            return part(input, output, &format!("ERROR {who} may not ask\n")).await;
         }
     }
     while let Ok(Some(request)) = timeout(IDLE, request(&mut input)).await {

@@ -35,9 +35,9 @@ pub(super) fn post(
         .build()
         .into();
     let failed = |error: ureq::Error| match error {
-        ureq::Error::Timeout(_) => format!("{url} did not answer in time"),
-        ureq::Error::BodyExceedsLimit(limit) => format!("{url} answered with more than {limit} bytes"),
-        other => format!("{url} could not be asked: {other}"),
+        ureq::Error::Timeout(_) => "it did not answer in time".to_string(),
+        ureq::Error::BodyExceedsLimit(limit) => format!("it answered with more than {limit} bytes"),
+        other => format!("it could not be asked: {other}"),
     };
     let mut answer = agent.post(url).content_type(content_type).send(body).map_err(failed)?;
     let status = answer.status().as_u16();

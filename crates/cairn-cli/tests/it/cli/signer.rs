@@ -274,14 +274,18 @@ fn killed_at_any_moment_it_never_signs_two_roots_of_one_size() {
         (seed >> 33) % below
     };
     let mut answers = 0;
-    for _ in 0..25 {
+    for _ in 0..60 {
         let signer = Signer::start(&place, &[]);
         let pid = rustix::process::Pid::from_raw(signer.child.id() as i32).unwrap();
-        let delay = Duration::from_micros(next(30_000));
+        // Some answers, and then an end at any moment of those that follow.
+        let (start, wait) = std::sync::mpsc::channel();
+        let (patience, delay) = (1 + next(6), Duration::from_micros(next(5000)));
         let killer = std::thread::spawn(move || {
+            let _ = wait.recv_timeout(Duration::from_secs(20));
             std::thread::sleep(delay);
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         });
+        let mut round = 0;
         let mut old = 0;
         while let Ok(mut stream) = UnixStream::connect(&signer.socket) {
             let branch = &branches[next(3) as usize];
@@ -297,7 +301,10 @@ fn killed_at_any_moment_it_never_signs_two_roots_of_one_size() {
                     let root = branch.at(new).root();
                     assert_eq!(*signed.entry(new).or_insert(root), root, "two roots at {new}");
                     old = new;
-                    answers += 1;
+                    (answers, round) = (answers + 1, round + 1);
+                    if round == patience {
+                        start.send(()).unwrap();
+                    }
                 }
                 ["REFUSED", its, ..] => old = its.parse().unwrap(),
                 _ => panic!("{line}"),
@@ -305,7 +312,7 @@ fn killed_at_any_moment_it_never_signs_two_roots_of_one_size() {
         }
         killer.join().unwrap();
     }
-    assert!(answers > 20, "too little was signed to show anything: {answers}");
+    assert!(answers >= 60, "too little was signed to show anything: {answers}");
     let signer = Signer::start(&place, &[]);
     let newest = *signed.keys().max().unwrap();
     for branch in branches.iter().filter(|branch| branch.at(newest).root() != signed[&newest]) {

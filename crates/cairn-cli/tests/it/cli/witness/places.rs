@@ -34,6 +34,29 @@ fn a_record_is_handed_on_without_being_asked() {
 }
 
 #[test]
+fn a_server_hands_its_last_checkpoint_on_when_it_ends() {
+    let bench = Bench::new();
+    bench.fine(&["witness", "add", "file", &bench.arg("elsewhere/notes")]);
+    let mut child = bench
+        .command(&["mcp"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let arguments = r#"{"type":"plan","content":"two","session_id":"s","agent_id":"ada"}"#;
+    let messages = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#.to_string(),
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_string(),
+        format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"thought_record","arguments":{arguments}}}}}"#),
+    ];
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), (messages.join("\n") + "\n").as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("step_index"));
+    assert_eq!(bench.json(&["witness", "check"])["witnesses"][0]["newest"]["size"], 3);
+}
+
+#[test]
 fn a_file_beside_the_database_is_no_witness() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("data/deeper")).unwrap();
