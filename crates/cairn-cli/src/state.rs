@@ -6,6 +6,8 @@ use std::sync::Arc;
 use cairn::{KeyFolder, KeySigner, Options, Signer};
 
 use crate::error::CliError;
+#[cfg(unix)]
+use crate::signer::SocketSigner;
 
 /// The folder of it all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub(crate) enum Signing {
     File,
     /// A key handed over in `CAIRN_KEY`.
     Environment(String),
+    /// `cairn signer`, behind this socket.
+    Socket(PathBuf),
     /// Nobody.
     Nobody,
 }
@@ -66,11 +70,12 @@ impl Signing {
             (None | Some("file"), None) => Ok(Signing::File),
             (None, Some(key)) => Ok(Signing::Environment(key)),
             (Some("none"), _) => Ok(Signing::Nobody),
+            (Some(socket), _) if socket.starts_with("unix:") => Ok(Signing::Socket(PathBuf::from(&socket[5..]))),
             (Some(other), _) => Err(CliError::usage(format!(
                 "CAIRN_SIGNER: there is no way to sign called `{other}`"
             ))
             .hint(
-                "`file` (the default) keeps a key for you, `none` signs nothing; CAIRN_KEY hands a key over",
+                "`file` (the default) keeps a key for you, `unix:PATH` asks `cairn signer`, `none` signs nothing; CAIRN_KEY hands a key over",
             )),
         }
     }
@@ -86,6 +91,12 @@ pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
                     .hint("it must be a whole `PRIVATE+KEY+…` line, as `cairn key new` prints it")
             })?;
             Some(Arc::new(KeySigner::new(key)))
+        }
+        #[cfg(unix)]
+        (_, Signing::Socket(path)) => Some(Arc::new(SocketSigner::new(path))),
+        #[cfg(not(unix))]
+        (_, Signing::Socket(_)) => {
+            return Err(CliError::usage("CAIRN_SIGNER: there are no such sockets on this system"));
         }
         (None, Signing::File) | (_, Signing::Nobody) => None,
     })

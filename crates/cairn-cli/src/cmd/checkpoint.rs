@@ -1,22 +1,40 @@
-//! `cairn checkpoint`: state the log as it is.
+//! `cairn checkpoint`: state the log as it is, and tell its witnesses.
+
+use cairn::Stated;
 
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
+use crate::state::StateFolder;
 use crate::term::{Ui, count, visible};
+use crate::witness::{self, Published, Urgency};
 
 /// State the log as it is: its size and root, signed
 ///
-/// Prints a C2SP signed note. Whoever keeps it can prove later that the log was changed, if it was. Checkpoints are also made by themselves: after 256 entries, after a minute, and when a program ends.
+/// Prints a C2SP signed note, with the cosignatures of its witnesses. Whoever keeps it can prove later that the log was changed, if it was. Checkpoints are also made by themselves: after 256 entries, after a minute, and when a program ends.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Print it as one line, to be put at the end of a commit message
+    #[arg(long, conflicts_with = "json")]
+    trailer: bool,
+}
 
-pub(crate) fn run(_: &Args, app: &App) -> Result<Outcome, CliError> {
-    let location = app.location()?;
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     // What is not there is not made: an empty log needs no statement.
-    location.open_to_read()?;
+    app.read()?;
     let cairn = app.write()?;
-    let stated = cairn.checkpoint()?;
+    let mut stated = cairn.checkpoint()?;
+    if args.trailer {
+        app.ui.print(&format!("{}\n", witness::trailer(&stated)))?;
+        cairn.close();
+        return Ok(Outcome::Fine);
+    }
+    let mut failed = Vec::new();
+    if let Some(state) = StateFolder::find() {
+        let published = witness::publish(&cairn, &state, &stated, Urgency::Now).map_err(CliError::failed)?;
+        failed.extend(published.into_iter().filter_map(failure));
+        stated.note = witness::with_cosignatures(&state, &stated).map_err(CliError::failed)?.to_string();
+    }
     cairn.close();
     if app.ui.json {
         app.ui.print_json(&stated)?;
@@ -24,10 +42,22 @@ pub(crate) fn run(_: &Args, app: &App) -> Result<Outcome, CliError> {
         app.ui.print(&stated.note)?;
         app.ui.remark(&remark(&stated, &app.ui));
     }
+    for failure in failed {
+        app.ui.remark(&app.ui.remarks.warning(&failure));
+    }
     Ok(Outcome::Fine)
 }
 
-fn remark(stated: &cairn::Stated, ui: &Ui) -> String {
+/// What is to be said of a witness that could not be told.
+fn failure(published: Published) -> Option<String> {
+    let error = published.outcome.err()?;
+    Some(
+        visible(&format!("the witness {} was not told: {}", published.witness.name, error.words()))
+            .into_owned(),
+    )
+}
+
+fn remark(stated: &Stated, ui: &Ui) -> String {
     let entries = count(stated.size, "entry");
     match &stated.signed_by[..] {
         [] => {

@@ -3,7 +3,7 @@
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::state::StateFolder;
+use crate::witness::Publisher;
 
 /// Serve agents over MCP on stdin and stdout
 #[derive(Debug, clap::Args)]
@@ -16,8 +16,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let tools = args.tools.parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
     let cairn = app.write()?;
-    let closed = cairn.clone();
+    let publisher = Publisher::start(cairn.clone());
     let served = crate::mcp::run(cairn, tools).map_err(|error| CliError::failed(format!("{error:#}")));
-    crate::witness::publish_newest(&closed, StateFolder::find().as_ref());
+    publisher.stop();
     served.map(|()| Outcome::Fine)
 }

@@ -133,14 +133,26 @@ impl Signer for SocketSigner {
         Err("others keep having this log signed; it will be tried again".to_string())
     }
 
-    fn key(&self, origin: &str) -> Result<Option<VerifyingKey>, String> {
+    fn keys(&self, origin: &str) -> Result<Vec<VerifyingKey>, String> {
+        self.keys_after("KEY", origin)
+    }
+
+    fn first_key(&self, origin: &str) -> Result<VerifyingKey, String> {
+        let made = self.keys_after("MAKE", origin)?.into_iter().next();
+        made.ok_or_else(|| "the signer made no key".to_string())
+    }
+}
+
+impl SocketSigner {
+    /// The keys that the signer answers with.
+    fn keys_after(&self, word: &str, origin: &str) -> Result<Vec<VerifyingKey>, String> {
         if origin.contains(['\n', '\r']) {
             return Err("a log's name has no line break".to_string());
         }
-        match self.ask(&format!("KEY {origin}\n"))? {
+        match self.ask(&format!("{word} {origin}\n"))? {
             Answer::Lines(lines) => {
                 let unreadable = |error| format!("the signer's key cannot be read: {error}");
-                lines.first().map(|line| line.parse().map_err(unreadable)).transpose()
+                lines.iter().map(|line| line.parse().map_err(unreadable)).collect()
             }
             Answer::Refused { words, .. } => Err(format!("the signer does not say its key: {words}")),
         }

@@ -129,6 +129,7 @@ async fn part(input: impl AsyncRead + Unpin, mut output: OwnedWriteHalf, words: 
 enum Request {
     Sign(String),
     Key(String),
+    Make(String),
 }
 
 /// Reads a request; none at the end. After one that makes no sense, nothing more is read.
@@ -147,6 +148,7 @@ async fn request(input: &mut (impl AsyncBufRead + Unpin)) -> Option<Result<Reque
     };
     Some(match line.split_once(' ') {
         Some(("KEY", origin)) => Ok(Request::Key(origin.to_string())),
+        Some(("MAKE", origin)) => Ok(Request::Make(origin.to_string())),
         Some(("SIGN", length)) => match length.parse::<usize>() {
             Ok(length) if length <= MAX_GROWTH => {
                 let mut bytes = vec![0; length];
@@ -159,7 +161,7 @@ async fn request(input: &mut (impl AsyncBufRead + Unpin)) -> Option<Result<Reque
             }
             _ => Err("after SIGN comes the number of bytes, at most 8192"),
         },
-        _ => Err("a request is SIGN or KEY"),
+        _ => Err("a request is SIGN, KEY or MAKE"),
     })
 }
 
@@ -173,8 +175,12 @@ struct Desk {
 impl Desk {
     fn answer(&self, request: Request) -> String {
         match request {
-            Request::Key(origin) => match self.keys.key(&origin) {
-                Ok(key) => lines(key.iter().map(ToString::to_string).collect()),
+            Request::Key(origin) => match self.keys.keys(&origin) {
+                Ok(keys) => lines(keys.iter().map(ToString::to_string).collect()),
+                Err(words) => error(&words),
+            },
+            Request::Make(origin) => match self.keys.first_key(&origin) {
+                Ok(key) => lines(vec![key.to_string()]),
                 Err(words) => error(&words),
             },
             Request::Sign(text) => match text.parse::<Growth>() {

@@ -141,7 +141,6 @@ fn head_of(note: &CheckpointNote, key: &str) -> Option<Head> {
 }
 
 /// A checkpoint with the lines that witnesses have signed it with, as far as they were kept.
-#[allow(dead_code, reason = "bundles carry the signatures of witnesses")]
 pub(crate) fn with_cosignatures(state: &StateFolder, stated: &Stated) -> Result<CheckpointNote, String> {
     let unreadable = |error| format!("the checkpoint cannot be read: {error}");
     let mut note: CheckpointNote = stated.note.parse().map_err(unreadable)?;

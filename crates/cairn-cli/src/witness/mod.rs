@@ -15,6 +15,7 @@ mod git;
 mod http;
 mod post;
 mod publish;
+mod publisher;
 mod read;
 mod run;
 mod stamp;
@@ -33,13 +34,12 @@ pub(crate) use config::{Config, Place, Witness};
 pub(crate) use file::{absolute, same_disk, unsuitable};
 pub(crate) use files::Files;
 pub(crate) use git::{bad_ref, default_ref, repository};
-#[allow(unused_imports, reason = "bundles carry the signatures of witnesses")]
 pub(crate) use http::with_cosignatures;
 pub(crate) use post::bad_url;
 pub(crate) use publish::{Published, Urgency, publish, publish_newest};
+pub(crate) use publisher::Publisher;
 pub(crate) use read::outside_heads;
 pub(crate) use status::{Status, age};
-#[allow(unused_imports, reason = "`cairn checkpoint --trailer` prints it")]
 pub(crate) use trailer::trailer;
 
 /// How long witnesses are waited for when nobody asked for them: all of them together.

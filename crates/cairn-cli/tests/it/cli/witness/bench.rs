@@ -50,7 +50,7 @@ impl Bench {
 
     pub fn key(&self) -> VerifyingKey {
         let origin = self.open().status().unwrap().origin;
-        self.keys().key(&origin).unwrap().unwrap()
+        self.keys().keys(&origin).unwrap().remove(0)
     }
 
     pub fn command(&self, args: &[&str]) -> std::process::Command {
