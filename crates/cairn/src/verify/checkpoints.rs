@@ -101,23 +101,27 @@ pub fn check(
         }
     })?;
     failed?;
-    for size in outside.stated.iter().filter(|size| **size <= head.size) {
-        if !sizes.contains(&(*size as i64)) {
-            let message = format!("the checkpoint at {size}, which this machine has seen, is gone");
-            findings.add(Finding::new(Reason::MissingRecord, "checkpoint", message));
-        }
-    }
     coverage.stated = notes.last().map_or(0, |note| note.checkpoint().size());
     check_signatures(audit, outside, &notes, &mut coverage, findings)?;
+    let mut another_log = false;
     for seen in &outside.heads {
         match check_head(head, seen, &mut nodes)? {
             Some(finding) if seen.size > head.size && seen.copies_are_fine => drop(finding),
-            Some(finding) => findings.add(finding),
+            Some(finding) => {
+                another_log = true;
+                findings.add(finding);
+            }
             None if coverage.outside.as_ref().is_none_or(|known| known.size < seen.size) => {
                 coverage.outside = Some(seen.clone());
             }
             None => {}
         }
+    }
+    // Of another log, other checkpoints are missing: that is said already.
+    let seen = outside.stated.iter().filter(|size| **size <= head.size && !another_log);
+    for size in seen.filter(|size| !sizes.contains(&(**size as i64))) {
+        let message = format!("the checkpoint at {size}, which this machine has seen, is gone");
+        findings.add(Finding::new(Reason::MissingRecord, "checkpoint", message));
     }
     Ok(coverage)
 }
