@@ -190,8 +190,9 @@ impl Desk {
         }
     }
 
-    /// Signs a checkpoint that extends the last one. It is remembered first: if anything fails afterwards, the same
-    /// checkpoint can be signed again, and no other of its size.
+    /// Signs a checkpoint that extends the last one. What cannot be signed is not remembered; what is signed is
+    /// remembered before anybody gets it: if anything fails afterwards, the same checkpoint can be signed again, and no
+    /// other of its size.
     fn sign(&self, growth: &Growth) -> Result<String, String> {
         let new = growth.checkpoint().checkpoint();
         let known = self.heads.read(new.origin())?;
@@ -200,6 +201,7 @@ impl Desk {
             (self.log)(&format!("refused {} at {}: {words}", new.origin(), new.size()));
             return Ok(format!("REFUSED {size} {words}\n"));
         }
+        let signatures = self.keys.sign(new, &mut |_| Ok(Vec::new()))?;
         if known.is_none() {
             let (origin, size, root) = (new.origin(), new.size(), new.root());
             (self.log)(&format!("first sight of {origin}: {size} entries, root {root}, taken on trust"));
@@ -207,7 +209,6 @@ impl Desk {
         if known.as_ref() != Some(new) {
             self.heads.remember(new)?;
         }
-        let signatures = self.keys.sign(new, &mut |_| Ok(Vec::new()))?;
         Ok(lines(signatures.iter().map(ToString::to_string).collect()))
     }
 }
