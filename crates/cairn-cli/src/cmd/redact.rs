@@ -8,7 +8,9 @@ use super::Outcome;
 use super::record::author;
 use crate::args::App;
 use crate::error::CliError;
+use crate::state::StateFolder;
 use crate::term::{Ui, cut, first_line, visible, wrap};
+use crate::witness;
 
 /// Erase the text of a thought or a stored brief, for ever
 ///
@@ -43,11 +45,13 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         return Err(CliError::refused("nothing was redacted"));
     }
     let redacted = cairn.redact(&Redact { target, actor, reason: args.reason })?;
+    let closed = cairn.clone();
     cairn.close();
     match ui.json {
         true => ui.print_json(&redacted)?,
         false => ui.print(&page(&redacted, ui))?,
     }
+    witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
 }
 

@@ -61,7 +61,7 @@ pub(super) fn publish(
             400 => return Err(Failure::Outage(format!("it could not read the request: {said}"))),
             403 => {
                 return Err(Failure::Outage(
-                    "it does not know the key that the log is signed with: give it the output of `cairn key`"
+                    "it does not know the key that the log is signed with: give it what `cairn key show` prints"
                         .into(),
                 ));
             }

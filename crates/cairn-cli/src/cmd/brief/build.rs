@@ -9,7 +9,9 @@ use crate::args::App;
 use crate::cmd::Outcome;
 use crate::cmd::session::unreadable;
 use crate::error::CliError;
+use crate::state::StateFolder;
 use crate::term::{count, visible};
+use crate::witness;
 
 /// Build the brief for a node and print its text
 #[derive(Debug, clap::Args)]
@@ -58,15 +60,19 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let built = cairn
         .brief_build(&request, args.store)
         .map_err(|error| unreadable(&cairn, &request.session_id, error))?;
+    let closed = cairn.clone();
     cairn.close();
     if ui.json {
         ui.print_json(&built)?;
-        return Ok(Outcome::Fine);
+    } else {
+        ui.print(&visible(&built.brief.text))?;
+        ui.remark(&ui.remarks.faint(&summary(&built)));
+        if let Some(id) = &built.brief_id {
+            ui.remark(&ui.remarks.good(&format!("Stored as brief {id}")));
+        }
     }
-    ui.print(&visible(&built.brief.text))?;
-    ui.remark(&ui.remarks.faint(&summary(&built)));
-    if let Some(id) = &built.brief_id {
-        ui.remark(&ui.remarks.good(&format!("Stored as brief {id}")));
+    if args.store {
+        witness::publish_newest(&closed, StateFolder::find().as_ref());
     }
     Ok(Outcome::Fine)
 }

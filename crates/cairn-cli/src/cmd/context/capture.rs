@@ -7,7 +7,9 @@ use crate::cmd::Outcome;
 use crate::cmd::metadata::Metadata;
 use crate::data_plans::{CapturedData, short_hash};
 use crate::error::CliError;
+use crate::state::StateFolder;
 use crate::term::{Ui, count, minute, visible};
+use crate::witness;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -21,11 +23,13 @@ pub(crate) fn create(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let metadata = args.metadata.read()?;
     let cairn = app.write()?;
     let captured = cairn.context_create(&args.roadmap, metadata)?;
+    let closed = cairn.clone();
     cairn.close();
     match app.ui.json {
         true => app.ui.print_json(&CapturedData::created(captured))?,
         false => say(&captured, &app.ui)?,
     }
+    witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
 }
 
@@ -33,11 +37,13 @@ pub(crate) fn ensure(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let metadata = args.metadata.read()?;
     let cairn = app.write()?;
     let captured = cairn.context_ensure(&args.roadmap, metadata)?;
+    let closed = cairn.clone();
     cairn.close();
     match app.ui.json {
         true => app.ui.print_json(&CapturedData::ensured(captured))?,
         false => say(&captured, &app.ui)?,
     }
+    witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
 }
 

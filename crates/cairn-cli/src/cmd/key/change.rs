@@ -9,6 +9,7 @@ use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
 use crate::state::{Signing, StateFolder};
+use crate::witness;
 
 /// Replace the key: both sign one checkpoint, then the new one alone
 ///
@@ -94,6 +95,7 @@ fn finish(cairn: Cairn, old: &VerifyingKey, new: &VerifyingKey, app: &App) -> Re
     cairn.close();
     let cairn = app.write()?;
     let stated: Stated = cairn.checkpoint()?;
+    let closed = cairn.clone();
     cairn.close();
     if app.ui.json {
         app.ui.print_json(&json!({"old": old.to_string(), "new": new.to_string(), "checkpoint": stated}))?;
@@ -101,5 +103,6 @@ fn finish(cairn: Cairn, old: &VerifyingKey, new: &VerifyingKey, app: &App) -> Re
         app.ui.print(&format!("{new}\n"))?;
         app.ui.remark("This key signs from now on. Give it to those who verify.");
     }
+    witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
 }
