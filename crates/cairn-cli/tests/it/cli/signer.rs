@@ -118,6 +118,16 @@ impl Signer {
         answer.lines().nth(1).map(|line| line.parse().unwrap())
     }
 
+    /// Has the first key of a log made, or shown if it is there.
+    #[track_caller]
+    fn make(&self, origin: &str) -> VerifyingKey {
+        let answer = self.ask(format!("MAKE {origin}\n").as_bytes());
+        let key = answer.strip_prefix("OK 1\n").and_then(|line| line.strip_suffix('\n'));
+        let key: VerifyingKey = key.unwrap_or_else(|| panic!("{answer}")).parse().unwrap();
+        assert_eq!(key.name(), origin);
+        key
+    }
+
     fn end(mut self, signal: rustix::process::Signal) -> bool {
         let pid = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
@@ -138,6 +148,7 @@ fn it_signs_growth_and_refuses_to_go_back_or_sideways_even_after_a_restart() {
     let mut signer = Signer::start(&place, &[]);
     let log = Log::new("cairn/one", &[], 40);
     assert_eq!(signer.key("cairn/one"), None);
+    let keys = ["cairn/one", "cairn/two"].map(|origin| signer.make(origin));
     signer.signs(&log, 0, 5);
     assert!(place.read("log").contains("first sight of cairn/one: 5 entries"), "{}", place.read("log"));
     for round in 0..2 {
@@ -159,6 +170,7 @@ fn it_signs_growth_and_refuses_to_go_back_or_sideways_even_after_a_restart() {
             assert!(signer.end(rustix::process::Signal::TERM));
             assert!(!place.path("s.sock").exists());
             signer = Signer::start(&place, &[]);
+            assert_eq!(["cairn/one", "cairn/two"].map(|origin| signer.key(origin).unwrap()), keys);
         }
     }
     for (old, new) in [(5, 6), (6, 8), (8, 33), (33, 40)] {
@@ -166,6 +178,57 @@ fn it_signs_growth_and_refuses_to_go_back_or_sideways_even_after_a_restart() {
     }
     signer.refuses(&log, 33, 39, 40);
     assert!(signer.end(rustix::process::Signal::INT));
+}
+
+/// What is in the signer's folders, but for its locks.
+fn memory(place: &Place) -> Vec<String> {
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(place.path(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let mut all = [names("signer/keys"), names("signer/heads")].concat();
+    all.retain(|name| name != "signer.lock");
+    all.sort();
+    all
+}
+
+#[test]
+fn a_key_is_made_when_it_is_asked_for_once_and_never_by_looking_or_signing() {
+    let place = Place::new();
+    let signer = Signer::start(&place, &[]);
+    let log = Log::new("cairn/one", &[], 9);
+    for origin in ["cairn/one", "", "../one", "a b", "a+b"] {
+        assert_eq!(signer.ask(format!("KEY {origin}\n").as_bytes()), "OK 0\n", "{origin}");
+    }
+    // Nor is a head remembered that was not signed.
+    let answer = signer.sign(&log.growth(0, 5));
+    assert!(answer.starts_with("ERROR there is no key of `cairn/one`"), "{answer}");
+    assert_eq!(memory(&place), [""; 0]);
+    assert!(!place.read("log").contains("first sight"), "{}", place.read("log"));
+
+    let key = signer.make("cairn/one");
+    assert_eq!(memory(&place).len(), 1);
+    assert_eq!((signer.make("cairn/one"), signer.key("cairn/one")), (key.clone(), Some(key.clone())));
+    assert_eq!((memory(&place).len(), signer.key("cairn/two")), (1, None));
+    let other = signer.make("cairn/two");
+    assert_ne!((other.id(), other.to_string()), (key.id(), key.to_string()));
+    // Many at once get one key.
+    let asking = || signer.make("cairn/three").to_string();
+    let made: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(asking)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(made.iter().all(|key| *key == made[0]), "{made:?}");
+    for origin in ["", "a b", "a+b"] {
+        let answer = signer.ask(format!("MAKE {origin}\n").as_bytes());
+        assert!(answer.starts_with("ERROR "), "{origin}: {answer}");
+    }
+    assert_eq!(memory(&place).len(), 3);
+    // The one that was refused before was not taken for the log's past.
+    signer.signs(&log.branch(2), 0, 4);
+    assert!(signer.end(rustix::process::Signal::TERM));
+    let signer = Signer::start(&place, &[]);
+    assert_eq!(signer.make("cairn/one"), key);
 }
 
 #[test]
@@ -186,6 +249,8 @@ fn what_is_no_request_gets_an_error_and_no_signature() {
         vec![0xff; 100],
         vec![b'a'; 100_000],
         b"KEY x".to_vec(),
+        b"MAKE x".to_vec(),
+        b"MAKE\n".to_vec(),
         format!("SIGN {}\n{broken}", broken.len()).into_bytes(),
     ];
     for request in requests {
@@ -196,6 +261,8 @@ fn what_is_no_request_gets_an_error_and_no_signature() {
         let read = BufReader::new(stream).read_line(&mut line);
         assert!(read.is_err() || line.starts_with("ERROR "), "{line}");
     }
+    assert_eq!(memory(&place), [""; 0]);
+    signer.make("cairn/one");
     signer.signs(&log, 0, 5);
     // Several on one connection, one after the other.
     let growth = log.growth(5, 9);
@@ -216,9 +283,12 @@ fn only_those_who_are_named_may_ask() {
     let signer = Signer::start(&place, &["--allow-user", &other]);
     let answer = signer.sign(&Log::new("cairn/one", &[], 3).growth(0, 3));
     assert_eq!(answer, format!("ERROR user {own} may not ask\n"));
+    assert_eq!(signer.ask(b"MAKE cairn/one\n"), format!("ERROR user {own} may not ask\n"));
+    assert_eq!(memory(&place), [""; 0]);
     assert!(place.read("log").contains("asked and may not"));
     drop(signer);
     let signer = Signer::start(&place, &["--allow-user", &other, "--allow-user", &own.to_string()]);
+    signer.make("cairn/one");
     signer.signs(&Log::new("cairn/one", &[], 3), 0, 3);
     let mode = place.path("s.sock").metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o660);
@@ -245,6 +315,7 @@ fn folders_sockets_and_memories_that_cannot_be_trusted_are_refused() {
 
     let signer = Signer::start(&place, &[]);
     let log = Log::new("cairn/one", &[], 9);
+    signer.make("cairn/one");
     signer.signs(&log, 0, 5);
     refused(run("t.sock"), "another signer uses the folder");
     assert!(!signer.end(rustix::process::Signal::KILL));
@@ -268,6 +339,7 @@ fn killed_at_any_moment_it_never_signs_two_roots_of_one_size() {
     let place = Place::new();
     let log = Log::new("cairn/one", &[], 400);
     let branches = [log.clone(), log.branch(3), log.branch(100)];
+    Signer::start(&place, &[]).make("cairn/one");
     let (mut signed, mut seed): (HashMap<u64, Sha>, u64) = (HashMap::new(), 7);
     let mut next = |below: u64| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -343,7 +415,13 @@ fn commands_have_their_checkpoints_signed_and_a_database_put_back_is_not() {
     let newest = || cairn::Cairn::open(&database).unwrap().newest_checkpoint().unwrap().unwrap();
     let stated = newest();
     let note: CheckpointNote = stated.note.parse().unwrap();
-    assert_eq!((stated.size, note.verdict(&signer.key(&stated.origin).unwrap())), (3, Verdict::Signed));
+    // The beginning of the log, its key, and two plans.
+    let key = signer.key(&stated.origin).unwrap();
+    assert_eq!((stated.size, note.verdict(&key)), (4, Verdict::Signed));
+    let introduced = cairn::Cairn::open(&database).unwrap().key_changes().unwrap();
+    let introduced: Vec<(&str, &str)> =
+        introduced.iter().map(|change| (change.op.as_str(), change.vkey.as_str())).collect();
+    assert_eq!(introduced, [("add", key.to_string().as_str())]);
 
     std::fs::copy(&database, place.path("old.db")).unwrap();
     assert_eq!(run(&place, &["record", "plan", "three", "-s", "s"]).code, 0);
@@ -354,7 +432,7 @@ fn commands_have_their_checkpoints_signed_and_a_database_put_back_is_not() {
     let publish = run(&place, &["witness", "publish"]);
     assert_eq!(publish.code, 1);
     assert!(publish.err.contains("the signer has signed another past of this log"), "{}", publish.err);
-    assert_eq!(newest().size, 3);
+    assert_eq!(newest(), stated);
 }
 
 #[test]
@@ -364,9 +442,19 @@ fn without_its_signer_a_database_is_still_recorded_to() {
     let begun = Instant::now();
     assert_eq!(run(&place, &["record", "plan", "one", "-s", "s"]).code, 0);
     // One that takes connections and says nothing.
-    let _silent = std::os::unix::net::UnixListener::bind(place.path("s.sock")).unwrap();
+    let silent = std::os::unix::net::UnixListener::bind(place.path("s.sock")).unwrap();
     assert_eq!(run(&place, &["record", "plan", "two", "-s", "s"]).code, 0);
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     let publish = run(&place, &["witness", "publish"]);
     assert!(publish.code == 1 && publish.err.contains("did not answer in time"), "{}", publish.err);
+
+    // When it is back, all of it is signed.
+    drop(silent);
+    let signer = Signer::start(&place, &[]);
+    assert_eq!(run(&place, &["record", "plan", "three", "-s", "s"]).code, 0);
+    let cairn = cairn::Cairn::open(place.path("data/cairn.db")).unwrap();
+    let newest = cairn.newest_checkpoint().unwrap().unwrap();
+    let note: CheckpointNote = newest.note.parse().unwrap();
+    assert_eq!(newest.size, cairn.status().unwrap().entries);
+    assert_eq!(note.verdict(&signer.key(&newest.origin).unwrap()), Verdict::Signed);
 }

@@ -1,8 +1,18 @@
 //! Heads in git repositories.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use cairn::Stated;
 
 use super::bench::Bench;
+
+/// A checkpoint with one signature as docs/format.md says that it becomes a line.
+fn trailer_of(stated: &Stated) -> String {
+    let note: Vec<&str> = stated.note.lines().collect();
+    let [origin, size, root, "", signature] = note[..] else { panic!("{}", stated.note) };
+    let signature = signature.strip_prefix(&format!("— {origin} ")).unwrap();
+    format!("Cairn-Checkpoint: {origin} {size} {root} {signature}")
+}
 
 /// Runs git by hand.
 fn git(bench: &Bench, args: &[&str]) -> String {
@@ -32,11 +42,10 @@ fn a_ref_has_a_commit_for_each_head_and_finds_rollback_and_fork() {
     git(&bench, &["init", "-q"]);
     bench.fine(&["witness", "add", "git", &bench.arg("elsewhere"), "--ref", "refs/cairn/trail"]);
     bench.publish();
-    let note = bench.open().newest_checkpoint().unwrap().unwrap().note;
-    assert_eq!(git(&bench, &["show", "refs/cairn/trail:checkpoint"]), note);
+    assert_eq!(git(&bench, &["show", "refs/cairn/trail:checkpoint"]), bench.newest().note);
     let trailer =
         git(&bench, &["log", "-1", "--format=%(trailers:key=Cairn-Checkpoint)", "refs/cairn/trail"]);
-    assert!(trailer.starts_with("Cairn-Checkpoint: cairn/") && trailer.contains(" 2 "), "{trailer}");
+    assert_eq!(trailer.trim_end(), trailer_of(&bench.newest()));
     bench.rollback_and_fork_are_found("git");
     assert_eq!(git(&bench, &["rev-list", "--count", "refs/cairn/trail"]), "2\n");
     assert_eq!(git(&bench, &["branch", "--list"]), "", "no branch was touched");
@@ -81,20 +90,18 @@ fn trailers_of_commits_on_any_branch_count_if_the_log_signed_them() {
     assert_eq!(bench.verdicts(), ["nothing"]);
     bench.save();
     let stated = bench.think("two");
-    // As `cairn checkpoint --trailer` prints it.
-    let note: Vec<&str> = stated.note.lines().collect();
-    let signature = note[4].rsplit(' ').next().unwrap();
-    let trailer = format!("Cairn-Checkpoint: {} {} {} {signature}", note[0], note[1], note[2]);
+    let trailer = trailer_of(&stated);
     git(&bench, &["commit", "-q", "--allow-empty", "-m", "Start"]);
     git(&bench, &["checkout", "-q", "-b", "side"]);
     git(&bench, &["commit", "-q", "--allow-empty", "-m", "Fix", "--trailer", &trailer]);
     git(&bench, &["checkout", "-q", "main"]);
     let data = bench.json(&["witness", "check"]);
     assert_eq!(data["witnesses"][0]["verdict"], "agrees", "{data}");
-    assert_eq!(data["witnesses"][0]["newest"]["size"], 3);
+    assert_eq!(data["witnesses"][0]["newest"]["size"], stated.size);
 
     // A head that the log never had, in a commit of a stranger: of no weight once the key is known.
-    let forged = trailer.replacen(&format!(" {} ", note[1]), " 900 ", 1);
+    let forged = trailer.replacen(&format!(" {} ", stated.size), " 900 ", 1);
+    assert_ne!(forged, trailer);
     git(&bench, &["commit", "-q", "--allow-empty", "-m", "Fix", "--trailer", &forged]);
     let remembered = cairn::HeadFolder::new(bench.path("state/heads"));
     let head = cairn::SeenHead { size: stated.size, root: stated.root, at: "t".into() };
@@ -104,6 +111,48 @@ fn trailers_of_commits_on_any_branch_count_if_the_log_signed_them() {
     bench.restore();
     let data = bench.json(&["verify"]);
     let messages = data["findings"].to_string();
-    assert!(messages.contains("messages of commits) saw 3 entries"), "{messages}");
+    assert!(messages.contains(&format!("messages of commits) saw {} entries", stated.size)), "{messages}");
     assert_eq!(bench.run(&["witness", "check"]).code, 1);
+}
+
+#[test]
+fn a_checkpoint_as_a_trailer_is_one_line_that_git_keeps() {
+    let bench = Bench::new();
+    git(&bench, &["init", "-q"]);
+    let run = bench.run(&["checkpoint", "--trailer"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
+    let trailer = trailer_of(&bench.newest());
+    assert_eq!(run.out, format!("{trailer}\n"));
+
+    // Git knows it for a trailer, behind others and alone, and does not fold or change it.
+    for message in ["Fix it\n\nBecause.\n", "Fix it\n\nBecause.\n\nSigned-off-by: Ada <ada@example.org>\n"] {
+        let added = interpret(&bench, &["--trailer", &trailer], message);
+        let lines: Vec<&str> = added.lines().collect();
+        assert_eq!((lines[0], lines.last()), ("Fix it", Some(&trailer.as_str())), "{added}");
+        let parsed = interpret(&bench, &["--parse"], &added);
+        assert_eq!(parsed.lines().filter(|line| *line == trailer).count(), 1, "{parsed}");
+        assert_eq!(parsed.lines().count(), added.matches(": ").count(), "{parsed}");
+    }
+
+    // What git keeps is found again.
+    git(&bench, &["commit", "-q", "--allow-empty", "-m", "Fix it", "--trailer", &trailer]);
+    bench.fine(&["witness", "add", "git", &bench.arg("elsewhere"), "--trailers"]);
+    let data = bench.json(&["witness", "check"]);
+    assert_eq!(data["witnesses"][0]["verdict"], "agrees", "{data}");
+    assert_eq!(data["witnesses"][0]["newest"]["size"], bench.newest().size, "{data}");
+}
+
+/// Runs `git interpret-trailers` on a message.
+fn interpret(bench: &Bench, args: &[&str], message: &str) -> String {
+    bench.place.write("message", message);
+    let output = Command::new("git")
+        .arg("interpret-trailers")
+        .args(args)
+        .current_dir(bench.path("elsewhere"))
+        .env("HOME", bench.path("home"))
+        .stdin(Stdio::from(std::fs::File::open(bench.path("message")).unwrap()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

@@ -100,12 +100,12 @@ fn a_witness_of_others_signs_growth_and_finds_rollback_and_fork() {
     let witness = Witness::of_log(&bench, &key);
     bench.fine(&["witness", "add", "http", &witness.url, "--key", &witness.key]);
     bench.publish();
-    bench.think("a");
+    let sizes = [bench.newest().size, bench.think("a").size];
     bench.publish();
     // The same once more: it signs again, at a later time.
     bench.publish();
     let notes = kept(&bench);
-    assert_eq!(notes.iter().map(|note| note.checkpoint().size()).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(notes.iter().map(|note| note.checkpoint().size()).collect::<Vec<_>>(), sizes);
     let their: WitnessKey = witness.key.parse().unwrap();
     for note in &notes {
         assert!(matches!(note.cosigned(&their), Cosigned::At(_)), "{note}");
@@ -114,18 +114,18 @@ fn a_witness_of_others_signs_growth_and_finds_rollback_and_fork() {
     assert_eq!(bench.verdicts(), ["agrees"]);
 
     bench.save();
-    bench.think("two");
+    let size = bench.think("two").size;
     bench.publish();
     bench.restore();
     // Without the network: by what was kept.
     let data = bench.json(&["verify"]);
     let message = data["findings"][0]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("witness `http` (http http://127.0.0.1:") && message.contains("saw 4 entries")
-    );
+    assert!(message.starts_with("witness `http` (http http://127.0.0.1:"), "{message}");
+    assert!(message.contains(&format!("saw {size} entries")), "{message}");
     assert_eq!(bench.verdicts(), ["contradicts"]);
     let publish = bench.run(&["witness", "publish"]);
-    assert!(publish.code == 1 && publish.out.contains("it has seen 4 entries"), "{}", publish.out);
+    let words = format!("it has seen {size} entries");
+    assert!(publish.code == 1 && publish.out.contains(&words), "{}", publish.out);
 
     // Even where nothing was kept, the witness itself tells: of another branch of the same size, and of a longer one.
     fs::remove_dir_all(bench.path("state/witnessed")).unwrap();
@@ -137,6 +137,38 @@ fn a_witness_of_others_signs_growth_and_finds_rollback_and_fork() {
     assert!(publish.code == 1 && publish.out.contains("rewritten, or is"), "{}", publish.out);
     let verify = bench.run(&["verify"]);
     assert!(verify.out.contains("contradicts this log"), "{}", verify.out);
+}
+
+#[test]
+fn a_checkpoint_is_printed_with_the_signature_of_its_witness() {
+    let bench = Bench::new();
+    let key = bench.key();
+    let mut witness = Witness::of_log(&bench, &key);
+    bench.fine(&["witness", "add", "http", &witness.url, "--key", &witness.key]);
+    let their: WitnessKey = witness.key.parse().unwrap();
+    let both = |text: &str| {
+        let note: CheckpointNote = text.parse().unwrap();
+        assert_eq!(note.signatures().len(), 2, "{text}");
+        assert_eq!(note.verdict(&key), Verdict::Signed, "{text}");
+        assert!(matches!(note.cosigned(&their), Cosigned::At(_)), "{text}");
+        note.checkpoint().clone()
+    };
+    let first = both(&bench.fine(&["checkpoint"]));
+    assert_eq!((first.size(), first.root()), (bench.newest().size, bench.newest().root));
+    // At once, though it has signed one within the hour; and the same for programs.
+    let size = bench.think("two").size;
+    let data = bench.json(&["checkpoint"]);
+    assert_eq!((both(data["note"].as_str().unwrap()).size(), &data["size"]), (size, &size.into()));
+    assert_eq!(bench.json(&["witness", "list"])["witnesses"][0]["status"]["size"], size);
+
+    // Without it the checkpoint stands, and it is said who was not told.
+    witness.stop();
+    let size = bench.think("three").size;
+    let run = bench.run(&["checkpoint"]);
+    assert!(run.code == 0 && run.err.contains("the witness http was not told: "), "{}", run.err);
+    let note: CheckpointNote = run.out.parse().unwrap();
+    assert_eq!((note.checkpoint().size(), note.verdict(&key)), (size, Verdict::Signed));
+    assert_eq!(note.cosigned(&their), Cosigned::NotSigned);
 }
 
 #[test]

@@ -103,12 +103,12 @@ fn a_stamp_over_something_else_or_of_another_day_is_refused() {
     let run = bench.run(&["--json", "witness", "publish"]).json();
     let error = run["witnesses"][1]["error"].as_str().unwrap();
     assert!(error.contains("does not repeat the number"), "{error}");
-    bench.think("two");
+    let size = bench.think("two").size;
     let run = bench.run(&["--json", "witness", "publish"]).json();
     assert!(run["witnesses"][1]["error"].as_str().unwrap().contains("over something else"), "{run}");
     // One that was changed where it is kept.
     let folder = std::fs::read_dir(bench.path("state/witnessed")).unwrap().flatten().next().unwrap().path();
-    let note = folder.join("timestamp/3.note");
+    let note = folder.join(format!("timestamp/{size}.note"));
     std::fs::write(&note, std::fs::read_to_string(&note).unwrap() + "— x AAAAAAAA\n").unwrap();
     let verify = bench.run(&["verify"]);
     assert!(verify.code == 0 && verify.out.contains("is not over"), "{}", verify.out);
