@@ -14,14 +14,14 @@
 //! ```
 
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use cairn_core::Sha;
 use cairn_core::note::VerifyingKey;
 
 use super::file_name;
-use super::key_folder::{private_folder, sync_folder, write_private};
+use super::key_folder::{part_of, private_folder, sync_folder, write_new, write_private};
 
 const FORMAT: &str = "cairn-head/1";
 /// Beyond this many lines, most of the older heads are dropped.
@@ -93,7 +93,10 @@ impl HeadFolder {
             };
             match word {
                 "database" => remembered.database = Some(PathBuf::from(rest)),
-                "key" => remembered.keys.extend(rest.parse::<VerifyingKey>()),
+                // Two processes may have added the same one.
+                "key" => {
+                    remembered.keys.extend(rest.parse().ok().filter(|key| !remembered.keys.contains(key)));
+                }
                 "head" => remembered.heads.extend(head_of(rest)),
                 _ => {}
             }
@@ -120,9 +123,29 @@ impl HeadFolder {
         private_folder(&self.folder)?;
         private_folder(&self.folder.join("places"))?;
         let database = canonical(database);
+        self.add(origin, &database, head, keys)?;
+        // After the head: a place that leads to a log of which nothing is known would be taken for that of a lost one.
+        if self.log_at(&database).as_deref() != Some(origin) {
+            let place = self.place(&database);
+            self.replace(&place, format!("{origin}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &self,
+        origin: &str,
+        database: &Path,
+        head: &SeenHead,
+        keys: &[VerifyingKey],
+    ) -> Result<(), String> {
+        let path = self.path(origin);
+        let failed = |error| format!("cannot write `{}`: {error}", path.display());
         let known = self.read(origin)?;
+        let cut = is_cut_off(&path).map_err(failed)?;
         let mut lines = String::new();
-        if known.database.as_ref() != Some(&database) {
+        // What was cut off becomes a line of its own, and may look like another place: it is said again after it.
+        if cut || known.database.as_deref() != Some(database) {
             lines.push_str(&format!("database {}\n", database.display()));
         }
         for key in keys.iter().filter(|key| !known.keys.contains(key)) {
@@ -131,30 +154,30 @@ impl HeadFolder {
         if known.heads.last().is_none_or(|newest| newest.size < head.size) {
             lines.push_str(&format!("head {} {} {}\n", head.size, head.root, head.at));
         }
-        if self.log_at(&database).as_deref() != Some(origin) {
-            let place = self.place(&database);
-            self.replace(&place, format!("{origin}\n").as_bytes())?;
-        }
         if lines.is_empty() {
             return Ok(());
         }
-        let path = self.path(origin);
         if known.heads.len() > MAX_LINES {
-            return self.replace(&path, thinned(origin, &database, &known, head).as_bytes());
+            return self.replace(&path, thinned(origin, database, &known, head).as_bytes());
         }
         if !path.exists() {
-            lines.insert_str(0, &format!("{FORMAT}\norigin {origin}\n"));
+            // Whole or not at all: a file that does not begin as it must could never be read again.
+            let whole = format!("{FORMAT}\norigin {origin}\n{lines}");
+            match write_new(&path, whole.as_bytes()) {
+                // Another process was faster.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                made => return made.map_err(failed).and_then(|()| sync_folder(&self.folder)),
+            }
         }
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let added = options.open(&path).and_then(|mut file| {
+        if cut {
+            lines.insert(0, '\n');
+        }
+        let added = OpenOptions::new().append(true).open(&path).and_then(|mut file| {
             // In one write, so that lines of two processes do not mix.
             file.write_all(lines.as_bytes())?;
             file.sync_data()
         });
-        added.map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+        added.map_err(failed)
     }
 
     /// Forgets which log was at a place; what is remembered of the log itself stays.
@@ -170,12 +193,28 @@ impl HeadFolder {
 
     /// Whole or not at all.
     fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
-        let part = path.with_extension(format!("{}.part", std::process::id()));
-        write_private(&part, bytes)
-            .and_then(|()| fs::rename(&part, path))
-            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        let part = part_of(path);
+        let replaced = write_private(&part, bytes).and_then(|()| fs::rename(&part, path));
+        if replaced.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        replaced.map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
         path.parent().map_or(Ok(()), sync_folder)
     }
+}
+
+/// Whether the last line has no end: whoever wrote it was interrupted.
+fn is_cut_off(path: &Path) -> std::io::Result<bool> {
+    let mut file = match fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+    }
+    Ok(last != [b'\n'])
 }
 
 fn remove(path: &Path) -> Result<(), String> {

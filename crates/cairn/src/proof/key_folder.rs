@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use cairn_core::log::Checkpoint;
 use cairn_core::note::{Signature, SigningKey, VerifyingKey};
@@ -12,6 +14,8 @@ use super::signer::{GrowthProof, Signer};
 
 /// No key string is longer.
 const MAX_BYTES: u64 = 4096;
+/// Nobody takes that long to write a small file.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A folder of signing keys. The key of a log is made when the log is signed for the first time.
 pub struct KeyFolder {
@@ -53,12 +57,7 @@ impl KeyFolder {
     fn make(&self, path: &Path, origin: &str) -> Result<SigningKey, String> {
         private_folder(&self.folder)?;
         let key = random_key(origin)?;
-        // Whole or not at all, and never over a key that another process has made meanwhile.
-        let part = path.with_extension(format!("{}.part", std::process::id()));
-        let written = write_private(&part, format!("{}\n", key.to_secret_string()).as_bytes())
-            .and_then(|()| fs::hard_link(&part, path));
-        let _ = fs::remove_file(&part);
-        match written {
+        match write_new(path, format!("{}\n", key.to_secret_string()).as_bytes()) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 load(path)?.ok_or_else(|| format!("the key at `{}` came and went", path.display()))
             }
@@ -157,23 +156,52 @@ fn private(_: &str, _: &Path, _: &str) -> Result<(), String> {
 
 /// Makes a folder that only its owner can look into, or makes sure that it is one.
 pub fn private_folder(folder: &Path) -> Result<(), String> {
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder).map_err(|error| failed("make the folder", folder, &error))?;
+    // What is put into it lasts only if it does itself.
+    for parent in missing.iter().filter_map(|made| made.parent()) {
+        sync_folder(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })?;
+    }
     private("the folder", folder, "700")
 }
 
 /// Writes a new file that only its owner can read, to the disk.
 pub fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// Likewise, whole or not at all, and never over one that another process has made meanwhile. Its folder is to be
+/// synced.
+pub fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let part = part_of(path);
+    let written = write_private(&part, bytes).and_then(|()| fs::hard_link(&part, path));
+    let _ = fs::remove_file(&part);
+    written
+}
+
+/// A name beside a file for what is to take its place. What programs that were killed have left under such names is
+/// removed.
+pub fn part_of(path: &Path) -> PathBuf {
+    static PARTS: AtomicU64 = AtomicU64::new(0);
+    let others = path.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+    for other in others.filter(|other| other.path().extension().is_some_and(|ending| ending == "part")) {
+        let age = other.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(other.path());
+        }
+    }
+    let number = PARTS.fetch_add(1, Ordering::Relaxed);
+    path.with_extension(format!("{}-{number}.part", std::process::id()))
 }
 
 /// Makes new names in a folder last.

@@ -36,8 +36,9 @@ impl Maker {
     /// could sign then is signed now.
     pub fn make(&self) -> Result<Stated> {
         let signer = self.signer()?;
-        self.store.sync()?;
         let head = self.store.head()?;
+        // After it was read: what came later is not stated, and all that is stated must last.
+        self.store.sync()?;
         let before = self.store.checkpoint(head.size)?.map(|(_, note)| parse(&note)).transpose()?;
         if let Some(before) = before.as_ref().filter(|before| before.checkpoint().size() == head.size) {
             if before.checkpoint().root() != head.root || before.checkpoint().origin() != head.origin {
@@ -45,7 +46,10 @@ impl Maker {
             }
             if before.is_signed() || signer.is_none() {
                 let stated = Stated::of(before);
-                self.remember(&stated, &[])?;
+                // It may not have been remembered when it was made.
+                let keys = signer.map(|signer| signer.keys(&head.origin)).transpose().map_err(not_signed)?;
+                let signed = keys.into_iter().flatten().filter(|key| before.verdict(key) == Verdict::Signed);
+                self.remember(&stated, &signed.collect::<Vec<_>>())?;
                 return Ok(stated);
             }
         }
@@ -59,6 +63,8 @@ impl Maker {
         let stated = Stated::of(&note);
         let (size, text) = (stated.size, stated.note.clone());
         self.writer.write_now(move |step| step.state(size, &text))?;
+        // Whoever remembers the key expects to find a checkpoint that it signed.
+        self.store.sync()?;
         self.remember(&stated, &keys)?;
         Ok(stated)
     }

@@ -316,3 +316,58 @@ fn a_second_client_without_the_key_goes_on_unsigned_and_nobody_cries_wolf() {
     assert_eq!(first.checkpoint().unwrap().signed_by.len(), 1);
     assert!(first.verify(&Scope::All).unwrap().valid());
 }
+
+/// The one file in a folder whose name ends so.
+fn file_in(folder: &Path, ending: &str) -> std::path::PathBuf {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    names.into_iter().find(|path| path.to_string_lossy().ends_with(ending)).unwrap()
+}
+
+#[test]
+fn a_head_that_was_cut_off_costs_no_other() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.checkpoint().unwrap();
+    think(&cairn, "two");
+    cairn.checkpoint().unwrap();
+    let file = file_in(&place.0.path().join("heads"), ".head");
+    let whole = std::fs::read(&file).unwrap();
+    let body = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
+    // However much of it was written, the next one is understood, and so is where the database is.
+    for length in body..whole.len() {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        let stated = cairn.checkpoint().unwrap();
+        let heads = cairn::HeadFolder::new(place.0.path().join("heads"));
+        let remembered = heads.read(&stated.origin).unwrap();
+        assert_eq!(
+            remembered.heads.last().map(|head| (head.size, head.root)),
+            Some((stated.size, stated.root))
+        );
+        assert_eq!(
+            remembered.database,
+            Some(place.database().canonicalize().unwrap()),
+            "after {length} bytes"
+        );
+        assert_eq!(remembered.keys.len(), 1, "after {length} bytes");
+    }
+}
+
+#[test]
+fn what_a_killed_program_left_is_removed_when_it_is_old() {
+    let place = Place::new();
+    let keys = place.0.path().join("keys");
+    let cairn = place.open();
+    think(&cairn, "one");
+    let origin = cairn.status().unwrap().origin;
+    let folder = KeyFolder::new(&keys);
+    cairn.checkpoint().unwrap();
+    let [old, new] = ["old.1-0.part", "new.2-0.part"].map(|name| keys.join(name));
+    for path in [&old, &new] {
+        std::fs::write(path, "half a k").unwrap();
+    }
+    let hours_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3 * 3600);
+    std::fs::File::options().write(true).open(&old).unwrap().set_modified(hours_ago).unwrap();
+    folder.make_next(&origin).unwrap();
+    assert!(!old.exists() && new.exists(), "the new one may be somebody's who is writing");
+}
