@@ -20,8 +20,11 @@ pub fn backup(store: &dyn Store, to: &Path, progress: &mut dyn FnMut(Progress)) 
     part.push(format!(".part-{}", std::process::id()));
     let part = to.with_file_name(part);
     let copied = copy(store, &part, to, progress);
-    if copied.is_err() {
-        let _ = fs::remove_file(&part);
+    // If the copy is whole, one that cannot be removed does no harm. SQLite may have left its own files beside it.
+    for ending in ["", "-journal", "-wal", "-shm"] {
+        let mut name = part.clone().into_os_string();
+        name.push(ending);
+        let _ = fs::remove_file(name);
     }
     copied
 }
@@ -45,15 +48,23 @@ fn copy(store: &dyn Store, part: &Path, to: &Path, progress: &mut dyn FnMut(Prog
 /// Gives a finished file the name it is to have, if nothing has that name, and makes that durable.
 pub(crate) fn put_in_place(part: &Path, to: &Path) -> std::io::Result<()> {
     // Unlike renaming, linking fails if the name has been taken meanwhile. Not every file system can link.
-    match fs::hard_link(part, to) {
-        Ok(()) => fs::remove_file(part)?,
+    let named = match fs::hard_link(part, to) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
-        Err(_) => fs::rename(part, to)?,
+        Err(_) => fs::rename(part, to),
+        named => named,
+    };
+    let folder = match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let is_ours = named.is_ok() || !part.exists();
+    let lasting = named.and_then(|()| fs::File::open(folder)?.sync_all());
+    if lasting.is_err() && is_ours {
+        // What is not known to last must not pass for a finished file.
+        let _ = fs::remove_file(to);
     }
-    match to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) => fs::File::open(folder)?.sync_all(),
-        None => Ok(()),
-    }
+    let _ = fs::remove_file(part);
+    lasting
 }
 
 fn taken() -> Error {
