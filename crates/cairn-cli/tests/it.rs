@@ -8,6 +8,9 @@ mod it {
     /// Help and reference say what there is.
     mod docs;
     mod examples;
+    /// Writes, syncs and renames that fail.
+    #[cfg(target_os = "linux")]
+    mod faults;
     mod mcp;
     mod mcp_clients;
     mod processes;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cairn::{Cairn, Filter, Scope, Thought};
+use cairn::{Cairn, Filter, KeyFolder, Options, Report, Scope, Standing, Thought};
 use serde_json::{Value, json};
 
 /// Starts a server that records everything it is sent; requests are written by a thread of their own.
@@ -26,6 +26,16 @@ fn start(database: &Path, requests: Vec<String>) -> Child {
         let _ = requests.iter().try_for_each(|line| writeln!(stdin, "{line}"));
     });
     child
+}
+
+/// As such a server opens it: with its key, and with what is remembered of the log.
+fn open(database: &Path) -> Cairn {
+    let state = database.with_extension("state");
+    let options = Options::new().signer(KeyFolder::new(state.join("keys"))).heads(state.join("heads"));
+    let cairn = options.open(database).unwrap();
+    let standing = cairn.standing();
+    assert!(matches!(standing, Standing::Unknown | Standing::Extends(_)), "{standing:?}");
+    cairn
 }
 
 fn hello() -> Vec<String> {
@@ -88,9 +98,10 @@ fn chains(cairn: &Cairn) -> HashMap<String, Vec<Thought>> {
     }
 }
 
-fn assert_verifies(cairn: &Cairn) {
+fn assert_verifies(cairn: &Cairn) -> Report {
     let report = cairn.verify(&Scope::All).unwrap();
     assert!(report.valid(), "{:#?}", report.findings);
+    report
 }
 
 #[test]
@@ -113,13 +124,45 @@ fn eight_processes_write_three_unforked_chains() {
         assert!(child.wait().unwrap().success());
         all.extend(acknowledged);
     }
-    let cairn = Cairn::open(&database).unwrap();
+    let cairn = open(&database);
     let chains = chains(&cairn);
     assert_eq!(chains.len(), 3);
     let stored: HashSet<&str> = chains.values().flatten().map(|thought| thought.id.as_str()).collect();
     assert_eq!(stored, all.keys().map(String::as_str).collect());
     assert_eq!(stored.len(), 4000);
-    assert_verifies(&cairn);
+    let report = assert_verifies(&cairn);
+    let coverage = report.coverage.unwrap();
+    assert_eq!((coverage.signed, coverage.outside.unwrap().size), (report.log_size, report.log_size));
+}
+
+#[test]
+fn nobody_cries_wolf_while_two_processes_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("cairn.db");
+    Cairn::open(&database).unwrap();
+    let children = [0, 1].map(|process| {
+        let mut requests = hello();
+        requests.extend((0..3000).map(|i| record(i, "shared", &format!("{process}/{i}"))));
+        let mut child = start(&database, requests);
+        std::thread::spawn(move || (acknowledged(&mut child).len(), child.wait().unwrap().success()))
+    });
+    let mut looked = 0;
+    while !children.iter().all(|child| child.is_finished()) {
+        let cairn = open(&database);
+        assert_verifies(&cairn);
+        // Whoever looks may state what there is, too.
+        if looked % 4 == 0 {
+            cairn.checkpoint().unwrap();
+        }
+        cairn.close();
+        looked += 1;
+    }
+    assert_eq!(children.map(|child| child.join().unwrap()), [(3000, true), (3000, true)]);
+    assert!(looked > 2, "they were done before anybody looked");
+    let report = assert_verifies(&open(&database));
+    let coverage = report.coverage.unwrap();
+    assert_eq!(coverage.signed, report.log_size);
+    assert!(coverage.checkpoints > 10, "{coverage:?}");
 }
 
 #[test]
@@ -139,9 +182,12 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
         kept.extend(acknowledged_until(&mut child, 1 + (seed >> 33) as usize % 300));
         assert!(!child.wait().unwrap().success(), "it was killed in mid-work");
 
-        let cairn = Cairn::open(&database).unwrap();
-        assert_verifies(&cairn);
+        let cairn = open(&database);
+        let report = assert_verifies(&cairn);
         if round % 10 == 9 {
+            // Most were killed before they came to a checkpoint, and some after it.
+            let coverage = report.coverage.unwrap();
+            assert!(coverage.signed > 0 && coverage.outside.is_some(), "{coverage:?}");
             let stored: HashMap<String, String> = chains(&cairn)
                 .into_values()
                 .flatten()
