@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use cairn::{Cairn, Durability, Options, SearchQuery};
+use cairn::core::log::{Checkpoint, Edge};
+use cairn::core::note::SigningKey;
+use cairn::{Cairn, Durability, KeySigner, Options, SearchQuery, Sha};
 use rusqlite::Connection;
 
 use crate::callers;
@@ -63,6 +65,71 @@ pub fn unindexed(records: u64, chain: u64) -> Result<PathBuf> {
 pub fn large_bare(records: u64, chain: u64) -> Result<PathBuf> {
     let model = large(records, chain)?;
     kept(&format!("bare-{records}-{chain}"), |path| crate::bare::Bare::open(path, &model)?.fill_from(&model))
+}
+
+/// The large file with a signed checkpoint every 256 entries, as if it had been signed from the first one on.
+pub fn signed(records: u64, chain: u64) -> Result<PathBuf> {
+    let plain = large(records, chain)?;
+    kept(&format!("signed-{records}-{chain}"), |path| sign(&plain, path))
+}
+
+/// Likewise, of the one that nobody ever searched in.
+pub fn signed_unindexed(records: u64, chain: u64) -> Result<PathBuf> {
+    let plain = unindexed(records, chain)?;
+    kept(&format!("signed-unindexed-{records}-{chain}"), |path| sign(&plain, path))
+}
+
+fn sign(plain: &Path, path: &Path) -> Result<()> {
+    copy(plain, path)?;
+    let options = || Options::new().create(false).automatic_checkpoints(false);
+    let origin = options().open(path)?.status()?.origin;
+    let mut connection = Connection::open(path)?;
+    let transaction = connection.transaction()?;
+    without_guards(&transaction, "checkpoint", "DELETE FROM checkpoint")?;
+    sign_all(&transaction, &origin)?;
+    transaction.commit()?;
+    connection.close().map_err(|(_, error)| error)?;
+    // The last one is made by the library, which introduces the key.
+    let cairn = options().signer(KeySigner::new(key(&origin)?)).open(path)?;
+    cairn.checkpoint()?;
+    cairn.close();
+    Ok(())
+}
+
+/// Does to a table what its triggers forbid.
+fn without_guards(connection: &Connection, table: &str, statement: &str) -> Result<()> {
+    let mut guards =
+        connection.prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?1")?;
+    let guards: Vec<(String, String)> =
+        guards.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    for (name, _) in &guards {
+        connection.execute_batch(&format!("DROP TRIGGER {name}"))?;
+    }
+    connection.execute_batch(statement)?;
+    for (_, sql) in &guards {
+        connection.execute_batch(sql)?;
+    }
+    Ok(())
+}
+
+/// The key that signs it; no secret.
+pub fn key(origin: &str) -> Result<SigningKey> {
+    Ok(SigningKey::from_seed(origin, [7; 32])?)
+}
+
+fn sign_all(connection: &Connection, origin: &str) -> Result<()> {
+    let (key, mut edge) = (key(origin)?, Edge::empty());
+    let mut hashes = connection.prepare("SELECT hash FROM entry ORDER BY seq")?;
+    let mut hashes = hashes.query([])?;
+    let mut insert = connection.prepare("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)")?;
+    while let Some(row) = hashes.next()? {
+        edge.push(Sha(row.get(0)?), &mut |_| {});
+        if edge.size() % 256 == 0 {
+            let note = Checkpoint::new(origin, edge.size(), edge.root())?.signed(&[&key])?;
+            insert.execute((edge.size(), note.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Copies a database that nobody has open, and waits until the copy is on disk: what the system still has to

@@ -13,6 +13,7 @@ mod machine;
 mod memory;
 mod peer;
 mod plans;
+mod proof;
 mod read;
 mod server;
 mod start;
@@ -79,8 +80,8 @@ fn main() -> Result<()> {
             "--bench" => {}
             "--quick" => sizes = &QUICK,
             verify::CHILD => return verify::child(args.next().as_deref().unwrap_or_default()),
-            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" => letters.push(arg),
-            _ => bail!("give letters from a to h, or --quick; found `{arg}`"),
+            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" => letters.push(arg),
+            _ => bail!("give letters from a to i, or --quick; found `{arg}`"),
         }
     }
     let wanted = |letter: &str| letters.is_empty() || letters.iter().any(|given| given == letter);
@@ -109,6 +110,9 @@ fn main() -> Result<()> {
     }
     if wanted("h") {
         memory::run(sizes)?;
+    }
+    if wanted("i") {
+        proof::run(sizes)?;
     }
     machine::describe_load();
     Ok(())

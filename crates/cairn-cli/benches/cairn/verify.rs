@@ -58,7 +58,8 @@ pub fn run(sizes: &Sizes) -> Result<()> {
     Ok(())
 }
 
-fn verified(path: &Path) -> Result<Duration> {
+/// Verifies all of it; returns how long that took.
+pub fn verified(path: &Path) -> Result<Duration> {
     let cairn = Options::new().create(false).open(path)?;
     let started = Instant::now();
     let report = cairn.verify(&Scope::All)?;
@@ -75,7 +76,8 @@ pub fn child(path: &str) -> Result<()> {
     Ok(())
 }
 
-fn peak_memory(path: &Path) -> Result<(f64, f64)> {
+/// Verifies in a process of its own; returns its memory at the start and at most, in megabytes.
+pub fn peak_memory(path: &Path) -> Result<(f64, f64)> {
     let output = Command::new(std::env::current_exe()?).arg(CHILD).arg(path).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout)?;
@@ -85,7 +87,7 @@ fn peak_memory(path: &Path) -> Result<(f64, f64)> {
 
 /// Reads every column of every entry and thought, and hashes content, both links and the entry's bytes, as
 /// verification must.
-fn limit(path: &Path, threads: u64, records: u64) -> Result<Duration> {
+pub fn limit(path: &Path, threads: u64, records: u64) -> Result<Duration> {
     let started = Instant::now();
     let share = (records + 1).div_ceil(threads);
     std::thread::scope(|scope| {
