@@ -72,8 +72,20 @@ fn a_backup() {
 }
 
 #[test]
+fn a_redaction() {
+    let args = &["redact", "ID", "--reason", "a name", "--yes"];
+    survives(&Operation { args, ..SIMPLE });
+}
+
+#[test]
 fn a_server_that_records() {
     survives(&Operation { args: &["mcp"], input: twenty_thoughts, acknowledged: answered_ids, ..SIMPLE });
+}
+
+#[test]
+fn the_power_fails_while_a_text_is_redacted() {
+    let args = &["redact", "ID", "--reason", "a name", "--yes"];
+    survives_power_cuts(&Operation { args, ..SIMPLE });
 }
 
 #[test]
