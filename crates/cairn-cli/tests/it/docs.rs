@@ -123,6 +123,8 @@ fn every_link_in_the_documents_leads_somewhere() {
         "docs/roadmaps.md",
         "docs/briefs.md",
         "docs/witnesses.md",
+        "docs/threat-model.md",
+        "docs/architecture.md",
         "examples/pipeline/README.md",
     ] {
         let text = read(page);

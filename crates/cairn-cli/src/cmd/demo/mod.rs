@@ -5,7 +5,7 @@ mod story;
 use std::path::{Path, PathBuf};
 
 use cairn::core::tree::nest;
-use cairn::{Cairn, Drift, Options, Report, Scope, Summary};
+use cairn::{Cairn, Drift, KeyFolder, Options, Report, Scope, Summary};
 use serde_json::json;
 
 use super::{Outcome, drift, verify};
@@ -69,7 +69,9 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
 /// Records, reads, verifies, and does to a copy what should not be done.
 fn play(folder: &Path) -> Result<Findings, CliError> {
     let clock = StoryClock::default();
-    let cairn = clock.options().open(folder.join(FILE))?;
+    // A key and a memory of heads of its own: nothing of the user's is touched.
+    let options = clock.options().signer(KeyFolder::new(folder.join("keys"))).heads(folder.join("heads"));
+    let cairn = options.open(folder.join(FILE))?;
     let mut ids: Vec<String> = Vec::new();
     for (number, step) in STEPS.iter().enumerate() {
         clock.move_to(number);
@@ -81,6 +83,7 @@ fn play(folder: &Path) -> Result<Findings, CliError> {
     let drift = cairn.drift(None, None)?;
     let thoughts = cairn.tree(SESSION, false)?;
     let trails = cairn.reasoning_trail(ACTION)?;
+    cairn.checkpoint()?;
     let before = verify::check(&cairn, &Scope::All)?;
     let copy = folder.join(COPY);
     cairn.backup(&copy, &mut |_| {})?;
@@ -173,9 +176,12 @@ fn page(findings: &Findings, ui: &Ui) -> String {
     page.say("The plan has moved on since. Which decisions rest on what it was?");
     page.command("cairn drift");
     page.text.push_str(&drift::page(&findings.drift, ui));
-    page.say("Can that be trusted? Cairn recomputes every hash from what is stored.");
+    page.say(
+        "Can that be trusted? Cairn recomputes every hash from what is stored, and holds it against what was signed.",
+    );
     page.command("cairn verify");
     page.text.push_str(&verify::page(&findings.before, ui.width, palette));
+    page.text.push_str(&verify::reach(&findings.before, ui.width));
     page.text.push_str(&verify::notes(&findings.before, ui.width));
     page.say("Now one digit is changed in a copy of the file, behind Cairn's back:");
     page.text.push_str(&format!(
