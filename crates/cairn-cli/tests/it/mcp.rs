@@ -6,6 +6,7 @@ mod lifecycle;
 mod lines;
 mod memory;
 mod plans;
+mod proof;
 mod redact;
 mod reference;
 mod tools;
