@@ -3,6 +3,7 @@
 //! The record stays, with its place, its links and its hashes; an entry of the log says by whom, when and why its text
 //! was taken. Every chain and every proof still holds, since they are made of hashes.
 
+mod erased;
 mod pieces;
 mod said;
 
@@ -18,9 +19,10 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Swept, Target};
+use crate::store::Target;
 use crate::writer::{Blanked, RedactRequest};
 
+pub(crate) use erased::Erased;
 pub(crate) use pieces::Pieces;
 pub(crate) use said::Said;
 
@@ -91,22 +93,8 @@ impl Cairn {
             remnants.push(format!("stored briefs could not be searched for the text: {error}"));
             Vec::new()
         });
-        let mut vacuumed = false;
-        if let Some(pieces) = pieces(&target) {
-            match self.inner.store.sweep(&pieces) {
-                Ok(mut swept) => {
-                    vacuumed = swept.vacuumed;
-                    if target.kind == BRIEF {
-                        // It consists of what others say.
-                        swept.elsewhere = 0;
-                    }
-                    remnants.extend(left(&swept));
-                }
-                Err(error) => {
-                    remnants.push(format!("the files could not be searched for pieces of the text: {error}"));
-                }
-            }
-        }
+        let (vacuumed, left) = Erased::of(&target).sweep(&*self.inner.store);
+        remnants.extend(left);
         Ok(Redacted {
             id: redact.target.clone(),
             kind: target.kind,
@@ -166,61 +154,4 @@ fn check(redact: &Redact) -> Result<()> {
         return Err(Error::TooLarge { field: "reason", actual: redact.reason.len(), limit: MAX_REASON });
     }
     Ok(())
-}
-
-/// What to look for in the files; none if there was no text.
-fn pieces(target: &Target) -> Option<Pieces> {
-    let mut pieces = Pieces::default();
-    match (&target.key, &target.text) {
-        (Some(key), _) => pieces.add_key(key),
-        (None, Some(text)) => pieces.add_text(text, target.kind != BRIEF),
-        (None, None) => {}
-    }
-    if let Some(metadata) = &target.metadata {
-        pieces.add_metadata(metadata);
-    }
-    let empty = target.key.is_none() && target.text.as_ref().is_none_or(String::is_empty);
-    (!empty || target.metadata.is_some()).then_some(pieces)
-}
-
-/// What is left of the text, in words.
-fn left(swept: &Swept) -> Vec<String> {
-    let pieces = |count: usize| format!("{count} {}", if count == 1 { "piece" } else { "pieces" });
-    let mut left = Vec::new();
-    if swept.blocked && swept.in_file + swept.beside > 0 {
-        left.push(format!(
-            "another program was reading an older state all the time, so that {} of the text still stand in the \
-             database file and {} in the write-ahead log beside it; close the other programs that have the database \
-             open: the last one to close it empties the log",
-            pieces(swept.in_file),
-            pieces(swept.beside)
-        ));
-    } else if swept.blocked {
-        left.push(
-            "another program was reading an older state all the time, so that the write-ahead log beside the database \
-             could not be emptied; no piece of the text was found in it. The last program to close the database \
-             empties it"
-                .to_string(),
-        );
-    } else if let Some(error) = &swept.vacuum_failed {
-        left.push(format!(
-            "{} of the text may stand in unused parts of the database file, which could not be made anew: {error}; run \
-             VACUUM on it with an SQLite shell",
-            pieces(swept.in_file)
-        ));
-    }
-    if swept.beside > 0 && !swept.blocked {
-        left.push(format!(
-            "{} of the text still stand in the write-ahead log beside the database; the last program to close the \
-             database empties it",
-            pieces(swept.beside)
-        ));
-    }
-    if swept.elsewhere > 0 {
-        left.push(format!(
-            "{} of the text stand in other records as well, which were not redacted; `cairn search` finds thoughts",
-            pieces(swept.elsewhere)
-        ));
-    }
-    left
 }

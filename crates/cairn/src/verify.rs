@@ -316,6 +316,8 @@ impl Findings {
 pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
 pub use redaction::RedactedRecord;
+/// Whether a redaction can name these fields.
+pub(crate) use redaction::possible_fields;
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;

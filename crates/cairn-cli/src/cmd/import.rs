@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             options.import(&location.path, &mut bundle, &keys, &progress)
         }
     };
-    let Imported { added, bundle, report } = match imported {
+    let Imported { added, erased, remnants, bundle, report } = match imported {
         Ok(imported) => imported,
         Err(ImportError::Bundle(report)) => {
             app.ui.remark("nothing was imported:");
@@ -74,6 +74,8 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         app.ui.print_json(&json!({
             "file": location.path,
             "added": added,
+            "erased": erased,
+            "remnants": remnants,
             "log_size": bundle.size,
             "root": bundle.root,
             "origin": bundle.origin,
@@ -87,6 +89,13 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let thoughts = count(report.records, "thought");
     let done = if args.extend { "Added to" } else { "Made" };
     app.ui.print(&format!("{done} {path}: {added} {entries}, log size {}, {thoughts}\n\n", bundle.size))?;
+    if erased > 0 {
+        let texts = count(erased, "text");
+        app.ui.print(&format!("Erased {texts} that the log says were redacted since.\n\n"))?;
+    }
     verify_bundle::print(&bundle, app)?;
+    for remnant in &remnants {
+        app.ui.remark(&format!("not gone: {remnant}"));
+    }
     Ok(Outcome::Fine)
 }

@@ -7,7 +7,8 @@ use super::entry::{Entry, Leaf};
 use super::links::Links;
 use super::read::Header;
 use super::records;
-use super::statements::{Checkpoints, Redactions};
+use super::redactions::Redactions;
+use super::statements::Checkpoints;
 use crate::verify::{Finding, Findings, Reason, missing_entries};
 
 /// What was counted.
@@ -102,7 +103,7 @@ impl Checker {
             }),
             Leaf::Thought(leaf, parts) => {
                 self.counts.records += 1;
-                self.redactions.look_at(leaf, parts);
+                self.redactions.see_thought(leaf, parts);
                 records::thought(&mut self.links, leaf, parts)
             }
             Leaf::Snapshot(leaf, parts) => {
@@ -115,6 +116,7 @@ impl Checker {
             }
             Leaf::Brief(leaf, data) => {
                 self.counts.briefs += 1;
+                self.redactions.see_brief(leaf, data.as_deref());
                 records::brief(&mut self.links, leaf, data.as_deref())
             }
             Leaf::Key(leaf) => {

@@ -14,6 +14,7 @@ use super::leaf::{
     BriefLeaf, ContinuationLeaf, EventLeaf, GenesisLeaf, KeyLeaf, RedactionLeaf, SnapshotLeaf, ThoughtLeaf,
     parse,
 };
+use crate::seal;
 
 /// An entry of the log with what it stands for.
 pub struct Entry {
@@ -76,7 +77,7 @@ pub struct ThoughtParts {
 impl ThoughtParts {
     /// Whether the content is sealed.
     pub fn is_sealed(&self) -> bool {
-        self.content.as_deref().is_some_and(|content| content.starts_with(SEALED))
+        self.content.as_deref().is_some_and(seal::is_sealed)
     }
 }
 
@@ -148,7 +149,7 @@ fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String>
             parts.content = text(line, "content")?;
             parts.metadata = text(line, "metadata")?;
             parts.salt = salt(line)?;
-            if parts.is_sealed() {
+            if parts.content.as_deref().is_some_and(|content| content.starts_with(SEALED)) {
                 parts.seal_key = hex(line, "seal_key")?;
             }
         }

@@ -211,8 +211,9 @@ impl<'a> Export<'a> {
             THOUGHT => {
                 let thought = scanned.thought.ok_or_else(gone)?;
                 let sealed = thought.content.is_some_and(|content| content.starts_with(SEALED));
-                let key = if sealed && self.options.with_keys { audit.seal_key(seq)? } else { None };
-                self.sealed += u64::from(sealed && key.is_none());
+                let key = if sealed { audit.seal_key(seq)? } else { None };
+                self.sealed += u64::from(key.is_some() && !self.options.with_keys);
+                let key = key.filter(|_| self.options.with_keys);
                 let mut line = self.lines.object();
                 line.text_or_null("content", thought.content)
                     .text("leaf", leaf)

@@ -1,6 +1,5 @@
 //! Making a database of a bundle, and completing one that is behind it.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, Seek};
@@ -18,6 +17,7 @@ use super::verify::{Walked, walk};
 use crate::backup::put_in_place;
 use crate::error::{Error, OpenError};
 use crate::options::{Durability, Options};
+use crate::redact::Erased;
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{Store, StoreError, StoreWriter};
 use crate::verify::{self, Outside, Progress, Report, Scope};
@@ -34,6 +34,10 @@ const CATCH_UP_ROWS: u64 = 4096;
 pub struct Imported {
     /// Entries that were added.
     pub added: u64,
+    /// Records that were there before, and whose texts the bundle says were redacted: they were erased here as well.
+    pub erased: u64,
+    /// What of those texts is still in the files, in words; empty if nothing was found.
+    pub remnants: Vec<String>,
     /// What was found in the bundle.
     pub bundle: BundleReport,
     /// What was found in the database afterwards.
@@ -134,7 +138,8 @@ impl Options {
     }
 
     /// Adds to the database at `path` what a bundle of the same log has beyond it: the way out after an old backup was
-    /// put back. Every entry that both have must be the same.
+    /// put back. Every entry that both have must be the same. What was redacted since is erased here as
+    /// [`crate::Cairn::redact`] erases it.
     ///
     /// What was added stays, even if a later part fails; doing it again goes on from there.
     pub fn extend(
@@ -228,14 +233,14 @@ fn take_in(
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Imported> {
     let prefix = store.head()?.size;
+    openable(&checked.walked, prefix)?;
     let mut adding = Adding {
         writer: store.writer()?,
         prefix,
         leaves: checked.walked.leaves,
-        blank: BTreeSet::new(),
         waiting: Vec::new(),
         bytes: 0,
-        blanked: false,
+        erased: Vec::new(),
     };
     let again = walk(bundle, keys, &mut |done| progress(done), &mut |seq, entry| adding.take(seq, entry))?;
     if !again.report.valid() {
@@ -246,16 +251,31 @@ fn take_in(
     adding.writer.transaction(&mut |tx| {
         checkpoints.iter().try_for_each(|(size, note)| tx.insert_checkpoint(*size, note))
     })?;
-    if adding.blanked {
-        // The index still holds what was blanked.
-        adding.writer.clear_derived()?;
-    }
     while adding.writer.catch_up(CATCH_UP_ROWS)? > 0 {}
+    let Adding { writer, erased, .. } = adding;
+    drop(writer);
+    let mut remnants: Vec<String> = erased.iter().flat_map(|erased| erased.sweep(store).1).collect();
+    remnants.dedup();
     let report = verify::verify(store, &Scope::All, &Outside::default(), progress)?;
     if !report.valid() || report.root != Some(again.report.root) {
         return Err(ImportError::Database(Box::new(report)));
     }
-    Ok(Imported { added: again.report.size - prefix, bundle: again.report, report })
+    let (added, erased) = (again.report.size - prefix, erased.len() as u64);
+    Ok(Imported { added, erased, remnants, bundle: again.report, report })
+}
+
+/// Whether every sealed content that would be added comes with its key. A database that cannot open what nobody
+/// redacted does not verify, and must not: there a missing key is an erasure that nobody owned up to.
+fn openable(walked: &Walked, prefix: u64) -> Result<()> {
+    let closed = match walked.closed.iter().filter(|seq| **seq >= prefix).count() {
+        0 => return Ok(()),
+        1 => "1 sealed content without its key".to_string(),
+        count => format!("{count} sealed contents without their keys"),
+    };
+    Err(ImportError::Refused(format!(
+        "the bundle holds {closed}, and a database has to open what was not redacted; export the log with \
+         `--with-keys` to import it. The bundle as it is can be verified and kept"
+    )))
 }
 
 struct Adding {
@@ -264,12 +284,10 @@ struct Adding {
     prefix: u64,
     /// What the first reading saw.
     leaves: Vec<Sha>,
-    /// Thoughts that were there before, and are blank in the bundle.
-    blank: BTreeSet<u64>,
     waiting: Vec<Entry>,
     bytes: usize,
-    /// Whether any of them was blanked.
-    blanked: bool,
+    /// What was there before, and is redacted in the bundle.
+    erased: Vec<Erased>,
 }
 
 impl Adding {
@@ -278,9 +296,6 @@ impl Adding {
             return Err(changed());
         }
         if seq < self.prefix {
-            if matches!(&entry.leaf, Leaf::Thought(_, parts) if parts.content.is_none()) {
-                self.blank.insert(seq);
-            }
             return Ok(());
         }
         self.bytes += entry.bytes.len() + entry.leaf.weight();
@@ -293,7 +308,7 @@ impl Adding {
 
     /// Writes what waits in one transaction.
     fn write(&mut self) -> std::result::Result<(), StoreError> {
-        let Adding { writer, waiting, blank, blanked, .. } = self;
+        let Adding { writer, waiting, erased, prefix, .. } = self;
         let Some(first) = waiting.first().and_then(Entry::seq) else { return Ok(()) };
         writer.transaction(&mut |tx| {
             let mut rows = Rows::begin(tx)?;
@@ -303,10 +318,9 @@ impl Adding {
             for entry in waiting.iter() {
                 rows.insert(entry)?;
                 if let Leaf::Redaction(leaf) = &entry.leaf
-                    && blank.contains(&leaf.target_seq.0)
+                    && leaf.target_seq.0 < *prefix
                 {
-                    rows.blank(leaf.target_seq.0)?;
-                    *blanked = true;
+                    erased.extend(rows.erase(leaf)?.as_ref().map(Erased::of));
                 }
             }
             rows.finish()

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cairn_core::Sha;
+use cairn_core::entry::BRIEF;
 
 use super::Selection;
 use super::leaf::ThoughtLeaf;
@@ -53,7 +54,8 @@ pub struct Links {
     /// The largest number of a snapshot, and in a partial bundle all of them.
     newest_context: u64,
     contexts: HashSet<u64>,
-    briefs: HashMap<String, u32>,
+    /// The number of the session of each, and where it stands.
+    briefs: HashMap<String, (u32, u64)>,
     bodies: HashSet<Sha>,
     /// Links that could not be followed.
     pub outside: u64,
@@ -146,14 +148,22 @@ impl Links {
     }
 
     /// Remembers a brief.
-    pub fn add_brief(&mut self, id: &str, session_id: &str) {
+    pub fn add_brief(&mut self, id: &str, session_id: &str, seq: u64) {
         let session = self.session(session_id).no;
-        self.briefs.insert(id.to_string(), session);
+        self.briefs.insert(id.to_string(), (session, seq));
+    }
+
+    /// Where the thought or the brief of that id stands.
+    pub fn place(&self, kind: &str, id: &str) -> Option<u64> {
+        match kind {
+            BRIEF => self.briefs.get(id).map(|(_, seq)| *seq),
+            _ => self.thought(id).map(|thought| thought.seq),
+        }
     }
 
     /// The number of the session of a brief.
     pub fn brief(&self, id: &str) -> Option<u32> {
-        self.briefs.get(id).copied()
+        self.briefs.get(id).map(|(session, _)| *session)
     }
 
     /// Whether this is the first event that names this content.

@@ -14,6 +14,7 @@ mod leaf;
 mod links;
 mod read;
 mod records;
+mod redactions;
 mod report;
 mod rows;
 mod select;
@@ -68,7 +69,7 @@ pub struct Exported {
     pub entries: u64,
     /// Redactions among them.
     pub redacted: u64,
-    /// Thoughts whose content is sealed and whose key is not in the bundle.
+    /// Keys of sealed contents that were left out.
     pub sealed: u64,
     /// Checkpoints in the bundle.
     pub checkpoints: u64,

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::entry::{SnapshotParts, ThoughtParts};
 use super::leaf::{BriefLeaf, EventLeaf, Number, SnapshotLeaf, ThoughtLeaf};
 use super::links::{Links, Step};
+use crate::seal;
 use crate::verify::{Finding, Reason, named_bodies};
 
 /// A field that is not what it should be.
@@ -133,6 +134,12 @@ fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) ->
         let other = other_text(T, "content", content, &leaf.content_hash, leaf.content_length);
         if other.is_some() {
             return other;
+        }
+        if let Some(key) = &parts.seal_key
+            && seal::open(&leaf.id, content, key).is_none()
+        {
+            let expected = "the key that opens its content";
+            return wrong(Reason::ContentHashMismatch, "seal", "key", expected, "another");
         }
     }
     let parent = match &leaf.parent_id {
@@ -281,11 +288,11 @@ pub fn event(
     None
 }
 
-/// The first thing wrong with a brief.
+/// The first thing wrong with a brief that is there.
 pub fn brief(links: &mut Links, leaf: &BriefLeaf, data: Option<&str>) -> Option<Finding> {
-    links.add_brief(&leaf.brief_id, &leaf.session_id);
+    links.add_brief(&leaf.brief_id, &leaf.session_id, leaf.seq.0);
     let found = match data {
-        None => wrong(Reason::MissingRecord, "brief", "data", "the brief", "nothing"),
+        None => None,
         Some(data) => other_text("brief", "data", data, &leaf.data_hash, leaf.data_length).or_else(|| {
             let actual = own_hash(data).map_or("none".to_string(), |hash| hash.to_string());
             let same = actual == leaf.hash.to_string();

@@ -6,11 +6,13 @@ use serde::Serialize;
 use super::Selection;
 use crate::verify::Finding;
 
-/// A record whose content was blanked, and what the log says about that.
+/// A record whose text was blanked, and what the log says about that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RedactedRecord {
     /// The id of the record.
     pub id: String,
+    /// `thought` or `brief`.
+    pub kind: String,
     /// Its position in the log.
     pub seq: u64,
     /// Who blanked it.

@@ -8,10 +8,10 @@ use cairn_core::entry::{BRIEF, CONTINUATION, EVENT, GENESIS, KEY, REDACTION, SNA
 use cairn_core::log::{Edge, leaf_hash};
 
 use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
-use super::leaf::{BriefLeaf, EventLeaf, SnapshotLeaf, ThoughtLeaf};
+use super::leaf::{BriefLeaf, EventLeaf, RedactionLeaf, SnapshotLeaf, ThoughtLeaf};
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, RoadmapHead, SessionHead, StoreError, TaskHead,
-    ThoughtRow,
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, RoadmapHead, SessionHead, StoreError, Target,
+    TaskHead, ThoughtRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -52,9 +52,7 @@ impl<'a> Rows<'a> {
                 }
                 self.event(leaf, body.as_deref().unwrap_or_default()).map(|()| EVENT)?
             }
-            Leaf::Brief(leaf, data) => {
-                self.brief(leaf, data.as_deref().unwrap_or_default()).map(|()| BRIEF)?
-            }
+            Leaf::Brief(leaf, data) => self.brief(leaf, data.as_deref()).map(|()| BRIEF)?,
             Leaf::Key(_) => KEY,
             Leaf::Redaction(leaf) => {
                 self.tx.insert_redaction(leaf.seq.0, leaf.target_seq.0)?;
@@ -74,9 +72,22 @@ impl<'a> Rows<'a> {
         nodes
     }
 
-    /// Blanks a thought that was written before it was redacted.
-    pub fn blank(&mut self, seq: u64) -> Result<()> {
-        self.tx.blank_thought(seq)
+    /// Erases what was written before the redaction that was just inserted; returns what it was.
+    pub fn erase(&mut self, redaction: &RedactionLeaf) -> Result<Option<Target>> {
+        let target = self.tx.target(&redaction.target_id)?;
+        let Some(target) = target.filter(|target| target.seq == redaction.target_seq.0) else {
+            let message = format!("what log entry {} redacts is missing", redaction.seq.0);
+            return Err(StoreError::Damaged(message));
+        };
+        // Whatever came out of the bundle came without what is redacted there. Without its key, a sealed text would
+        // be taken for one that has to go.
+        let left = target.key.is_some() || target.metadata.is_some() || target.text.is_some();
+        let sealed = redaction.fields.iter().any(|field| field == "seal_key");
+        if !left || (sealed && target.key.is_none()) {
+            return Ok(None);
+        }
+        self.tx.blank(&target)?;
+        Ok(Some(target))
     }
 
     /// Writes the heads that have moved.
@@ -120,7 +131,7 @@ impl<'a> Rows<'a> {
             context_id: leaf.context_id.map(|id| id.0),
             brief_id: leaf.brief_id.as_deref(),
             timestamp: &leaf.timestamp,
-            content: parts.content.as_deref().unwrap_or_default(),
+            content: parts.content.as_deref(),
             metadata: parts.metadata.as_deref(),
             salt: parts.salt.as_ref(),
             idempotency_key: leaf.idempotency_key.as_deref(),
@@ -129,10 +140,7 @@ impl<'a> Rows<'a> {
             content_hash: leaf.content_hash,
             chain_hash: leaf.chain_hash,
         };
-        match parts.content {
-            Some(_) => self.tx.insert_thought(&row)?,
-            None => self.tx.insert_redacted_thought(&row)?,
-        }
+        self.tx.insert_thought(&row)?;
         if let Some(key) = &parts.seal_key {
             self.tx.insert_seal(leaf.seq.0, key)?;
         }
@@ -197,7 +205,7 @@ impl<'a> Rows<'a> {
         self.tx.set_memory(&MemoryHead { session_no, length: leaf.position.0 + 1, newest: leaf.seq.0 })
     }
 
-    fn brief(&mut self, leaf: &BriefLeaf, data: &str) -> Result<()> {
+    fn brief(&mut self, leaf: &BriefLeaf, data: Option<&str>) -> Result<()> {
         let session_no = self.session(&leaf.session_id)?.no;
         self.tx.insert_brief(&BriefRow {
             seq: leaf.seq.0,

@@ -41,6 +41,8 @@ pub struct Walked {
     pub leaves: Vec<cairn_core::Sha>,
     /// Sizes and notes of the checkpoints.
     pub checkpoints: Vec<(u64, String)>,
+    /// Where sealed contents are whose keys are missing, and were not redacted.
+    pub closed: Vec<u64>,
 }
 
 /// Verifies a bundle, and shows each entry to `visit` once it was checked, as long as nothing is wrong.
@@ -56,7 +58,8 @@ pub fn walk(
         Ok(header) => header,
         Err(stop) => {
             findings.add(finding_of(stop)?);
-            return Ok(Walked { report: unread(findings), leaves: Vec::new(), checkpoints: Vec::new() });
+            let (leaves, checkpoints, closed) = (Vec::new(), Vec::new(), Vec::new());
+            return Ok(Walked { report: unread(findings), leaves, checkpoints, closed });
         }
     };
     let mut checker = Checker::new(header);
@@ -74,8 +77,9 @@ pub fn walk(
         }
     }
     let leaves = checker.all_leaves().map(<[_]>::to_vec).unwrap_or_default();
+    let closed = checker.redactions.closed().collect();
     let report = report(checker, &checkpoints, findings, notes);
-    Ok(Walked { report, leaves, checkpoints: checkpoints.notes })
+    Ok(Walked { report, leaves, checkpoints: checkpoints.notes, closed })
 }
 
 /// Goes through the lines after the first; returns what stopped it, if not the end.
@@ -130,7 +134,7 @@ fn follow<R: BufRead>(
                 let differs = |reason, field, expected: String, actual: String| {
                     Finding::differs(reason, "manifest", "the manifest", field, expected, actual)
                 };
-                let (lines, redacted) = (checker.counts.lines, checker.redactions.count());
+                let (lines, redacted) = (checker.counts.lines, checker.redactions.entries);
                 if manifest.entries != lines {
                     let actual = manifest.entries.to_string();
                     findings.add(differs(Reason::MissingRecord, "entries", lines.to_string(), actual));
@@ -219,7 +223,7 @@ fn report(
             "{} links lead to records outside this bundle and were not followed",
         ));
     }
-    let sealed = redactions.sealed();
+    let sealed = redactions.closed().count() as u64;
     if sealed > 0 {
         let one = "1 content is sealed and was not opened: its key is not in the bundle";
         notes.push(some(

@@ -295,10 +295,6 @@ pub trait Append {
     fn add_session(&mut self, name: &str) -> Result<i64>;
     /// Adds a thought.
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
-    /// Adds a thought without its content, its metadata and its salt, whatever the row says of them.
-    fn insert_redacted_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
-    /// Blanks a thought of which [`Append::insert_redaction`] has said so. What is derived of it stays as it was.
-    fn blank_thought(&mut self, seq: u64) -> Result<()>;
     /// Adds an entry of the log.
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()>;
     /// Adds an interior node of the tree.

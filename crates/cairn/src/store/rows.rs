@@ -84,8 +84,8 @@ pub struct ThoughtRow<'a> {
     pub brief_id: Option<&'a str>,
     /// When it was recorded.
     pub timestamp: &'a str,
-    /// The text.
-    pub content: &'a str,
+    /// The text; none if it was redacted where it was recorded.
+    pub content: Option<&'a str>,
     /// Canonical JSON.
     pub metadata: Option<&'a str>,
     /// The salt of the metadata's commitment.
@@ -162,8 +162,8 @@ pub struct BriefRow<'a> {
     pub created_at: &'a str,
     /// Its own hash.
     pub hash: Sha,
-    /// Canonical JSON.
-    pub data: &'a str,
+    /// Canonical JSON; none if it was redacted where it was stored.
+    pub data: Option<&'a str>,
 }
 
 /// An event of a session as it is read, without a copy of it.

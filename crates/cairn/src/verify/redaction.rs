@@ -188,15 +188,7 @@ impl Redactions {
             return wrong(Reason::MissingRecord, "target_seq", &"a thought or a brief", &"something else");
         };
         let fields: Vec<&str> = said.fields.iter().map(String::as_str).collect();
-        let possible = match (&target.kind[..], &fields[..]) {
-            (BRIEF, ["data"]) => true,
-            (THOUGHT, ["content" | "seal_key", rest @ ..]) => match target.metadata_commitment {
-                Some(_) => rest == ["metadata"],
-                None => rest.is_empty(),
-            },
-            _ => false,
-        };
-        if !possible {
+        if !possible_fields(&target.kind, target.metadata_commitment.is_some(), &fields) {
             return wrong(Reason::LeafMismatch, "fields", &"those that its target had", &fields.join(", "));
         }
         self.leaf.clear();
@@ -235,6 +227,21 @@ impl Redactions {
         let what = format!("{} `{}`, which was redacted,", target.kind, target.id);
         let finding = Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "there");
         Ok(Some(Finding { id: Some(target.id.clone()), ..finding.at(said.target_seq) }))
+    }
+}
+
+/// Whether a redaction can name these fields of a record, which `commits` to metadata or not.
+pub fn possible_fields(kind: &str, commits: bool, fields: &[&str]) -> bool {
+    match (kind, fields) {
+        (BRIEF, ["data"]) => true,
+        (THOUGHT, ["content" | "seal_key", rest @ ..]) => {
+            if commits {
+                rest == ["metadata"]
+            } else {
+                rest.is_empty()
+            }
+        }
+        _ => false,
     }
 }
 

@@ -130,7 +130,7 @@ impl Step<'_> {
             turn: brief.turn,
             created_at: at.as_str(),
             hash: brief.hash,
-            data: &brief.data,
+            data: Some(&brief.data),
         })?;
         self.leaf.clear();
         BriefEntry {

@@ -150,42 +150,6 @@ impl<'a> SqliteAppend<'a> {
     }
 }
 
-/// Content, metadata and salt.
-type ThoughtParts<'a> = (Option<&'a str>, Option<&'a str>, Option<&'a [u8]>);
-
-impl SqliteAppend<'_> {
-    fn add_thought(
-        &mut self,
-        row: &ThoughtRow<'_>,
-        (content, metadata, salt): ThoughtParts<'_>,
-    ) -> Result<()> {
-        let values = params![
-            row.seq,
-            row.id,
-            row.kind,
-            row.task_no,
-            row.position,
-            row.session_no,
-            row.step_index,
-            row.parent_seq,
-            row.agent_id,
-            row.action_id,
-            row.context_id,
-            row.brief_id,
-            row.timestamp,
-            content,
-            metadata,
-            salt,
-            row.idempotency_key,
-            &row.prev_hash.0[..],
-            &row.hash.0[..],
-            &row.content_hash.0[..],
-            &row.chain_hash.0[..],
-        ];
-        self.thought.execute(values).map(drop).map_err(store_error)
-    }
-}
-
 impl Append for SqliteAppend<'_> {
     fn size(&mut self) -> Result<u64> {
         self.one("SELECT size FROM log", [], |row| row.get(0))?
@@ -307,20 +271,30 @@ impl Append for SqliteAppend<'_> {
     }
 
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        let parts = (Some(row.content), row.metadata, row.salt.map(|salt| &salt[..]));
-        self.add_thought(row, parts)
-    }
-
-    fn insert_redacted_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        self.add_thought(row, (None, None, None))
-    }
-
-    fn blank_thought(&mut self, seq: u64) -> Result<()> {
-        self.execute(
-            "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = ?1",
-            [seq],
-        )?;
-        self.execute("DELETE FROM seal WHERE seq = ?1", [seq])
+        let values = params![
+            row.seq,
+            row.id,
+            row.kind,
+            row.task_no,
+            row.position,
+            row.session_no,
+            row.step_index,
+            row.parent_seq,
+            row.agent_id,
+            row.action_id,
+            row.context_id,
+            row.brief_id,
+            row.timestamp,
+            row.content,
+            row.metadata,
+            row.salt.map(|salt| &salt[..]),
+            row.idempotency_key,
+            &row.prev_hash.0[..],
+            &row.hash.0[..],
+            &row.content_hash.0[..],
+            &row.chain_hash.0[..],
+        ];
+        self.thought.execute(values).map(drop).map_err(store_error)
     }
 
     fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod forge;
 mod import;
+mod redacted;
 mod refused;
 mod tamper;
 mod whole;

@@ -4,12 +4,10 @@ use std::io::{BufReader, Write};
 use std::time::{Duration, Instant};
 
 use cairn::bundle::{self, ExportOptions, PARTIAL, Selection};
-use cairn::core::entry::RedactionEntry;
 use cairn::core::note::VerifyingKey;
-use cairn::{Cairn, Durability, Error, NewThought, Options, Sha, ThoughtType};
-use serde_json::{Value, json};
+use cairn::{Cairn, Durability, Error, NewThought, Options, ThoughtType};
 
-use super::forge::{Bundle, both, export, filled, key_of, python, session, task, verify};
+use super::forge::{both, export, filled, key_of, python, session, task, verify};
 use crate::harness::TestCairn;
 
 /// A bundle that every release must be able to verify, and never writes again.
@@ -82,83 +80,6 @@ fn a_log_without_anything_is_a_bundle_too() {
     assert_eq!(verify(&bytes, &[]).entries, 1);
 }
 
-/// Blanks a thought, and adds the entry that says so.
-pub fn redacted(bytes: &[u8], target: u64, fields: &[&str]) -> Bundle {
-    let mut bundle = Bundle::of(bytes);
-    let (line, leaf) = (bundle.line_of(target), bundle.leaf(target));
-    for part in ["content", "metadata", "salt"] {
-        bundle.lines[line][part] = Value::Null;
-    }
-    let seq = bundle.lines[0]["size"].as_u64().unwrap();
-    let mut bytes = Vec::new();
-    RedactionEntry {
-        actor: "ann",
-        content_hash: leaf["content_hash"].as_str().unwrap().parse::<Sha>().unwrap(),
-        created_at: "2026-04-18T00:00:00Z",
-        fields,
-        reason: "a name 😀",
-        seq,
-        target_id: leaf["id"].as_str().unwrap(),
-        target_kind: "thought",
-        target_seq: target,
-    }
-    .write(&mut bytes);
-    let last = bundle.line_of(seq - 1);
-    bundle.lines.insert(last + 1, json!({"leaf": String::from_utf8(bytes).unwrap()}));
-    let key = key_of(&bundle.origin());
-    bundle.rebuilt(&[&key])
-}
-
-#[test]
-fn what_was_redacted_is_listed_and_everything_else_still_verifies() {
-    let bytes = export(&filled(), Selection::All);
-    let bundle = redacted(&bytes, 2, &["content", "metadata"]);
-    let keys = [key_of(&bundle.origin()).verifying_key().clone()];
-    assert_eq!(both(&bundle.bytes(), &keys), [""; 0]);
-    let report = verify(&bundle.bytes(), &keys);
-    assert_eq!(report.redacted_total, 1);
-    let of = &report.redacted[0];
-    assert_eq!(
-        (of.id.as_str(), of.seq, of.actor.as_str(), of.reason.as_str()),
-        ("r2", 2, "ann", "a name 😀")
-    );
-
-    let other_field = redacted(&bytes, 2, &["seal_key"]);
-    assert_eq!(
-        both(&other_field.bytes(), &keys),
-        ["missing_record (table thought, log entry 2, r2, content)"]
-    );
-    let mut without = redacted(&bytes, 2, &["content"]);
-    let line = without.line_of(without.first("redaction"));
-    without.lines.remove(line);
-    let without = without.rebuilt(&[&key_of(&bundle.origin())]);
-    assert_eq!(both(&without.bytes(), &keys), ["missing_record (table thought, log entry 2, r2, content)"]);
-    let mut other_target = bundle.clone();
-    other_target.set_leaf(bundle.first("redaction"), |leaf| leaf["target_seq"] = json!(1));
-    let other_target = other_target.rebuilt(&[&key_of(&bundle.origin())]);
-    let found = both(&other_target.bytes(), &keys);
-    assert_eq!(found[0], "missing_record (table thought, log entry 2, r2, content)");
-    assert!(found[1].starts_with("leaf_mismatch (table redaction"), "{found:?}");
-}
-
-#[test]
-fn a_sealed_content_without_its_key_is_said_to_be_unopened() {
-    let db = filled();
-    let text = "sealed:v1:AAAA:BBBB";
-    db.record(NewThought::new(ThoughtType::Plan, text).session("s").agent("ada")).unwrap();
-    let seq = db.status().unwrap().entries - 1;
-    db.sql().execute("INSERT INTO seal (seq, key) VALUES (?1, x'0123')", [seq]).unwrap();
-    let closed = export(&db, Selection::All);
-    assert_eq!(both(&closed, &[]), [""; 0]);
-    assert_eq!(verify(&closed, &[]).sealed, 1);
-    let mut open = Vec::new();
-    let options = ExportOptions { selection: Selection::All, with_keys: true };
-    assert_eq!(db.export(&options, &mut open, &mut |_| {}).unwrap().sealed, 0);
-    assert_eq!(both(&open, &[]), [""; 0]);
-    assert_eq!(verify(&open, &[]).sealed, 0);
-    assert!(String::from_utf8(open).unwrap().contains("\"seal_key\":\"0123\""));
-}
-
 #[test]
 fn the_golden_bundle_is_verified_for_ever() {
     let key: VerifyingKey = GOLDEN_KEY.trim().parse().unwrap();
@@ -183,7 +104,7 @@ impl Write for Pieces {
 }
 
 #[test]
-fn twenty_thousand_records_go_line_by_line_in_bounded_time() {
+fn five_thousand_records_go_line_by_line_in_bounded_time() {
     let folder = tempfile::tempdir().unwrap();
     let cairn: Cairn =
         Options::new().durability(Durability::Normal).open(folder.path().join("cairn.db")).unwrap();
@@ -191,14 +112,14 @@ fn twenty_thousand_records_go_line_by_line_in_bounded_time() {
         let draft = NewThought::new(ThoughtType::Plan, format!("thought {n}")).agent("ada");
         draft.task(format!("t{}", n % 50)).session(format!("s{}", n % 7))
     };
-    for n in 0..19_999 {
+    for n in 0..4_999 {
         drop(cairn.record_async(draft(n)));
     }
-    cairn.record(draft(19_999)).unwrap();
+    cairn.record(draft(4_999)).unwrap();
     let started = Instant::now();
     let mut pieces = Pieces(0, 0);
     let exported = cairn.export(&ExportOptions::default(), &mut pieces, &mut |_| {}).unwrap();
-    assert_eq!((exported.entries, exported.bytes), (20_001, pieces.0));
+    assert_eq!((exported.entries, exported.bytes), (5_001, pieces.0));
     assert!(pieces.1 < 4096, "no piece is larger than its line");
     let file = folder.path().join("bundle.jsonl");
     let bytes = export(&cairn, Selection::All);
@@ -207,7 +128,7 @@ fn twenty_thousand_records_go_line_by_line_in_bounded_time() {
     let source = BufReader::with_capacity(4096, std::fs::File::open(&file).unwrap());
     let report = bundle::verify(source, &[], &mut |progress| told = progress.done).unwrap();
     assert!(report.valid(), "{:?}", report.findings);
-    assert_eq!((report.entries, told), (20_001, 19_456));
+    assert_eq!((report.entries, told), (5_001, 4_096));
     assert_eq!(python(&file, &[]).0, 0);
     assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
 }
