@@ -1,8 +1,9 @@
 //! Bundles to be checked, and the tools of somebody who forges them.
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use cairn::bundle::{self, BundleReport, ExportOptions, Selection};
 use cairn::core::canonical;
@@ -96,7 +97,7 @@ pub fn both(bytes: &[u8], keys: &[VerifyingKey]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bundle.jsonl");
     std::fs::write(&file, bytes).unwrap();
-    let (code, out) = python(&file, keys);
+    let (code, out) = in_one_process(&file, keys);
     let theirs: Vec<String> = out
         .lines()
         .filter(|line| line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(". "))
@@ -108,11 +109,44 @@ pub fn both(bytes: &[u8], keys: &[VerifyingKey]) -> Vec<String> {
     ours
 }
 
-/// Runs the other verifier.
+/// The other verifier.
+pub const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_bundle.py");
+
+/// Runs the other verifier over and over in one process, since its start takes longer than what it does here.
+const DRIVER: &str = r#"
+import contextlib, importlib.util, io, json, sys
+spec = importlib.util.spec_from_file_location("verify_bundle", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+for line in sys.stdin:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = module.main(json.loads(line))
+    print(json.dumps([code, out.getvalue()]), flush=True)
+"#;
+
+/// What the other verifier says.
+fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
+    static PYTHON: Mutex<Option<(ChildStdin, BufReader<ChildStdout>)>> = Mutex::new(None);
+    let mut process = PYTHON.lock().unwrap_or_else(PoisonError::into_inner);
+    let (input, output) = process.get_or_insert_with(|| {
+        let mut command = Command::new("python3");
+        command.args(["-B", "-OO", "-c", DRIVER, SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()))
+    });
+    let arguments: Vec<String> =
+        [file.display().to_string()].into_iter().chain(keys.iter().map(ToString::to_string)).collect();
+    writeln!(input, "{}", json!(arguments)).unwrap();
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).expect("a finding, not a traceback")
+}
+
+/// Runs the other verifier, as a person would.
 pub fn python(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_bundle.py");
     let keys = keys.iter().map(ToString::to_string);
-    let run = Command::new("python3").arg("-OO").arg(script).arg(file).args(keys).output().unwrap();
+    let run = Command::new("python3").args(["-B", "-O", SCRIPT]).arg(file).args(keys).output().unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);
     assert_eq!(errors, "", "a finding, not a traceback");
     (run.status.code().unwrap(), String::from_utf8(run.stdout).unwrap())
