@@ -172,7 +172,7 @@ def from_base64(text):
     return data
 
 class Key:
-    """A public key that was given: name+id+base64."""
+    """A public key: name+id+base64. Its signatures count up to `limit`, a size of the log."""
     def __init__(self, text):
         name, ident, data = text.split("+", 2)
         data = from_base64(data)
@@ -181,7 +181,11 @@ class Key:
         if sha(name.encode() + b"\n" + data)[:4].hex() != ident:
             raise ValueError("its id is that of another key")
         point(data[1:])
-        self.text, self.name, self.id, self.public, self.revoked = text, name, ident, data[1:], None
+        self.text, self.name, self.id, self.public, self.limit, self.introduced = text, name, ident, data[1:], MAX_INTEGER, None
+
+    def __str__(self):
+        how = "" if self.introduced is None else " (introduced by log entry %d)" % self.introduced
+        return "%s+%s%s" % (self.name, self.id, how)
 
 def read_note(note):
     """Origin, size, root, body and signature lines of a checkpoint, signed or not."""
@@ -235,6 +239,96 @@ def included(leaf, index, size, proof, root):
         node, last = node >> 1, last >> 1
     return last == 0 and leaf.hex() == root
 
+def consistent(old, new, old_root, new_root, proof):
+    """RFC 9162, 2.1.4.2; roots in hex."""
+    if old == 0 or old >= new:
+        same_root = old_root == (new_root if old == new else sha(b"").hex())
+        return old <= new and not proof and same_root
+    if old & (old - 1) == 0:
+        proof = [bytes.fromhex(old_root)] + proof
+    if not proof:
+        return False
+    node, last = old - 1, new - 1
+    while node & 1:
+        node, last = node >> 1, last >> 1
+    old_hash = new_hash = proof[0]
+    for sibling in proof[1:]:
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            old_hash, new_hash = node_hash(sibling, old_hash), node_hash(sibling, new_hash)
+            while not node & 1 and node:
+                node, last = node >> 1, last >> 1
+        else:
+            new_hash = node_hash(new_hash, sibling)
+        node, last = node >> 1, last >> 1
+    return last == 0 and old_hash.hex() == old_root and new_hash.hex() == new_root
+
+def hashes(items):
+    try:
+        items = [from_base64(item) for item in items] if isinstance(items, list) else [b""]
+    except (ValueError, TypeError, AttributeError):
+        items = [b""]
+    if any(len(item) != 32 for item in items):
+        raise Malformed("has a proof that is not a list of hashes in base64")
+    return items
+
+class Trust:
+    """Whose signatures count: those of the given keys, and of those that the log introduces in a part that such a key has
+    signed while it counted. A key counts up to the size that a retirement or a revocation says, in a part that another
+    trusted key has signed."""
+    def __init__(self, given, changes, notes):
+        self.keys, self.changes, self.notes, self.known = list(given), changes, notes, {}
+        self.set_limits()
+        for change in changes:
+            try:
+                key = Key(change["vkey"]) if change["op"] == "add" else None
+            except ValueError:
+                continue
+            if key is None or any(known.text == key.text for known in self.keys):
+                continue
+            if self.signed_beyond(change["seq"], lambda known, size: size <= known.limit):
+                key.introduced = change["seq"]
+                self.keys.append(key)
+                self.set_limits()
+
+    def set_limits(self):
+        limits = [min([change["last_trusted_size"] for change in self.changes
+                       if change["vkey"] == key.text and change["op"] != "add" and change["last_trusted_size"] is not None
+                       and self.signed_beyond(change["seq"], lambda other, _: other.text != key.text)],
+                      default=MAX_INTEGER) for key in self.keys]
+        for key, limit in zip(self.keys, limits):
+            key.limit = limit
+
+    def signed_beyond(self, seq, counts):
+        return any(counts(key, note[1]) and self.verdict(note, key) == "signed"
+                   for note in self.notes if note[1] > seq for key in self.keys)
+
+    def verdict(self, note, key):
+        if (note[1], key.text) not in self.known:
+            origin, _, _, body, signatures = note
+            lines = [data for name, ident, data in signatures if (name, ident) == (key.name, key.id)]
+            verdict = "signed" if lines and key.name == origin else None
+            if not all(signed(key.public, body.encode(), data) for data in lines):
+                verdict = "forged"
+            self.known[note[1], key.text] = verdict
+        return self.known[note[1], key.text]
+
+    def judge(self, note):
+        """The keys that signed a checkpoint and count, and what is wrong with its signatures."""
+        signers, wrong = [], []
+        for key in self.keys:
+            verdict = self.verdict(note, key)
+            if verdict == "signed" and note[1] <= key.limit:
+                signers.append(key)
+            if verdict == "forged":
+                wrong.append("the signature under the checkpoint at %d was not made with the key `%s`" % (note[1], key.text))
+        names = [(name, ident) for name, ident, _ in note[4]]
+        if self.keys and names and not signers and not any((key.name, key.id) in names for key in self.keys):
+            wrong.append("the checkpoint at %d is signed with a key that is not the log's: %s" % (
+                note[1], ", ".join("%s+%s" % name for name in names)))
+        return signers, wrong
+
 class Verifier:
     def __init__(self, source, keys):
         self.source, self.keys, self.hash, self.number, self.findings, self.notes = source, keys, hashlib.sha256(), 0, [], []
@@ -243,6 +337,7 @@ class Verifier:
         self.targets, self.said, self.redactions, self.unopened = {}, {}, 0, 0
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
         self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
+        self.changes, self.sound, self.stands = [], [], False
 
     def line(self):
         """The next line, parsed, and its bytes; None at the end."""
@@ -302,12 +397,15 @@ class Verifier:
             if "leaf" in line and in_entries:
                 self.entry(line)
             elif "leaf" not in line and "checkpoint" in line and not keys_seen:
-                if set(line) != {"checkpoint"} or not isinstance(line["checkpoint"], str):
+                if not set(line) <= {"checkpoint", "consistency"} or not isinstance(line["checkpoint"], str):
                     raise Malformed("is not understood")
+                proof = hashes(line["consistency"]) if "consistency" in line else None
+                if self.full and proof is not None:
+                    raise Malformed("has a proof, in a bundle of the whole log")
                 if in_entries:
                     in_entries = False
                     self.close_entries()
-                self.checkpoint(line["checkpoint"])
+                self.checkpoint(line["checkpoint"], proof)
             elif set(line) == {"keys"} and fits(line["keys"], "L") and not in_entries and not keys_seen:
                 keys_seen = True
             elif set(line) == {"manifest"} and keys_seen:
@@ -322,12 +420,7 @@ class Verifier:
         if not isinstance(text, str) or (proof is None) != self.full:
             raise Malformed("has a leaf or a proof that does not belong there")
         if proof is not None:
-            try:
-                proof = [from_base64(item) for item in proof]
-            except (ValueError, TypeError, AttributeError):
-                raise Malformed("has a proof that is not a list of hashes in base64")
-            if any(len(item) != 32 for item in proof):
-                raise Malformed("has a proof that is not a list of hashes in base64")
+            proof = hashes(proof)
         data = text.encode()
         leaf = read_leaf(data)
         if leaf is not None:
@@ -545,10 +638,7 @@ class Verifier:
             raise wrong("hash_mismatch", "hash")
 
     def key(self, leaf, line):
-        for key in self.keys:
-            if leaf["op"] == "revoke" and key.text == leaf["vkey"]:
-                size = leaf["last_trusted_size"] or 0
-                key.revoked = size if key.revoked is None else min(key.revoked, size)
+        self.changes.append(leaf)
 
     def continuation(self, leaf, line): pass
 
@@ -608,10 +698,11 @@ class Verifier:
                 message = "the root that the bundle states is not the root of its entries"
                 self.findings.append(Finding("leaf_mismatch", "log", message, field="root"))
 
-    def checkpoint(self, note):
+    def checkpoint(self, note, proof):
         def wrong(message, field=None):
+            self.stands = False
             self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field=field))
-        self.signers = []
+        self.stands = True
         try:
             origin, size, root, body, signatures = read_note(note)
         except ValueError as error:
@@ -631,14 +722,12 @@ class Verifier:
                 wrong("the root of %s is not that of the entries" % what, "root")
         if size == self.size and root != self.root:
             wrong("the root of %s is not that of the bundle" % what, "root")
-        for key in self.keys:
-            lines = [data for name, ident, data in signatures if (name, ident) == (key.name, key.id)]
-            if not all(signed(key.public, body.encode(), data) for data in lines):
-                wrong("%s: the signature of %s+%s is not over it" % (what, key.name, key.id))
-            elif lines and key.name == origin and not (key.revoked is not None and size > key.revoked):
-                self.signers.append("%s+%s" % (key.name, key.id))
-        self.signed += bool(self.signers)
+        elif not self.full and (size != self.size or proof is not None):
+            if not consistent(size, self.size, root, self.root, proof or []):
+                wrong("the log of the bundle does not extend %s, or no proof shows it" % what, "root")
         self.checkpoints.append(size)
+        if self.stands:
+            self.sound.append((origin, size, root, body, signatures))
 
     def manifest(self, manifest):
         if (not isinstance(manifest, dict) or set(manifest) != {"entries", "redacted", "sha256"} or not is_hash(manifest["sha256"])
@@ -663,9 +752,17 @@ class Verifier:
         if last != self.size:
             message = "the last checkpoint is of size %d, the bundle of size %d" % (last, self.size)
             self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="size"))
-        if self.keys and not self.signers:
-            message = "the checkpoint that the bundle stands on is not signed by any of the given keys"
-            self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="signature"))
+        trust = Trust(self.keys, self.changes, self.sound)
+        for note in self.sound if self.keys else []:
+            signers, wrong = trust.judge(note)
+            self.signed += bool(signers)
+            if self.stands and note is self.sound[-1]:
+                self.signers = [str(key) for key in signers]
+                if not signers and not wrong:
+                    message = "the checkpoint that the bundle stands on is not signed by any key that counts"
+                    self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="signature"))
+            for message in wrong:
+                self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="note"))
         unsigned = len(self.checkpoints) - self.signed
         sealed = len([seq for seq, target in self.targets.items()
                       if target["sealed"] and not target["key"] and seq not in self.said])
@@ -676,7 +773,7 @@ class Verifier:
                 (sealed, "%d contents are sealed and were not opened: their keys are not in the bundle" % sealed),
                 (self.unopened, "%d sealed contents were not opened: that needs a cipher, which Python does not have; their "
                                 "hashes were checked" % self.unopened),
-                (self.signers and unsigned, "%d older checkpoints carry no signature of a given key" % unsigned)):
+                (self.signers and unsigned, "%d older checkpoints carry no signature that counts" % unsigned)):
             if applies:
                 self.notes.append(note)
 

@@ -10,6 +10,7 @@ mod memory;
 mod record;
 mod redaction;
 mod time;
+mod trust;
 mod whole;
 
 use std::fmt;
@@ -325,6 +326,8 @@ pub(crate) use context::verify as verify_context;
 pub(crate) use memory::named_bodies;
 /// Verifies the log entry of one brief; says what is wrong with it.
 pub(crate) use memory::verify_brief as verify_brief_entry;
+/// Whose signatures count.
+pub(crate) use trust::{KeyChange, Trust};
 /// Names entries that are not there.
 pub(crate) use whole::missing as missing_entries;
 

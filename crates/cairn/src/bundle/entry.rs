@@ -98,7 +98,7 @@ impl Entry {
         let bytes = text(&mut line, "leaf")?.ok_or("`leaf` is null")?;
         let proof = match line.remove("proof") {
             None => None,
-            Some(value) => Some(proof(&value).ok_or("`proof` is not a list of hashes in base64")?),
+            Some(value) => Some(hashes(&value).ok_or("`proof` is not a list of hashes in base64")?),
         };
         let leaf = read_leaf(&bytes, &mut line)?;
         match (&leaf, line.keys().next()) {
@@ -227,7 +227,8 @@ fn named(line: &mut Map<String, Value>) -> Result<BTreeMap<Sha, String>, String>
         .collect()
 }
 
-fn proof(value: &Value) -> Option<Vec<Sha>> {
+/// Reads a list of hashes in base64.
+pub fn hashes(value: &Value) -> Option<Vec<Sha>> {
     let hash = |value: &Value| {
         let bytes = STANDARD.decode(value.as_str()?).ok()?;
         bytes.try_into().ok().map(Sha)

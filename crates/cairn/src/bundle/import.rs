@@ -20,7 +20,7 @@ use crate::options::{Durability, Options};
 use crate::redact::Erased;
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{Store, StoreError, StoreWriter};
-use crate::verify::{self, Outside, Progress, Report, Scope};
+use crate::verify::{self, Outside, OutsideKey, Progress, Report, Scope};
 
 /// The most entries in one transaction.
 const MAX_ENTRIES: usize = 2048;
@@ -256,7 +256,15 @@ fn take_in(
     drop(writer);
     let mut remnants: Vec<String> = erased.iter().flat_map(|erased| erased.sweep(store).1).collect();
     remnants.dedup();
-    let report = verify::verify(store, &Scope::All, &Outside::default(), progress)?;
+    // Whose signatures count was decided with the bundle; without a key, the log's own word has to do.
+    let known = if keys.is_empty() { &again.named[..] } else { keys };
+    let known = known.iter().map(|key| OutsideKey {
+        key: key.clone(),
+        source: "as the bundle was verified".to_string(),
+        must_have_signed: false,
+    });
+    let outside = Outside { keys: known.collect(), ..Outside::default() };
+    let report = verify::verify(store, &Scope::All, &outside, progress)?;
     if !report.valid() || report.root != Some(again.report.root) {
         return Err(ImportError::Database(Box::new(report)));
     }

@@ -48,7 +48,8 @@ pub struct BundleReport {
     pub briefs: u64,
     /// Checkpoints checked.
     pub checkpoints: u64,
-    /// The given keys that signed the checkpoint it stands on: `name+id` each.
+    /// The keys that signed the checkpoint it stands on, and count: `name+id` each, and what introduced it unless it was
+    /// given.
     pub signed_by: Vec<String>,
     /// How many keys were given.
     pub keys_given: u64,

@@ -1,25 +1,29 @@
 //! Checking what a bundle says about the log itself: its keys and its checkpoints.
 
 use cairn_core::Sha;
-use cairn_core::log::{CheckpointNote, Edge, Untrusted};
+use cairn_core::log::{CheckpointNote, Edge, verify_consistency};
 use cairn_core::note::VerifyingKey;
 
 use super::leaf::KeyLeaf;
 use super::read::Header;
-use crate::verify::{Finding, Reason};
+use crate::verify::{Finding, KeyChange, Reason, Trust};
 
 /// The checkpoints of a bundle, and whose signatures they carry.
 pub struct Checkpoints<'k> {
     keys: &'k [VerifyingKey],
-    /// From which size on the signatures of a given key count for nothing.
-    revoked: Vec<Option<u64>>,
+    /// What the log says about its keys.
+    changes: Vec<KeyChange>,
     /// The tree as far as checkpoints have asked for it.
     edge: Edge,
     /// The size and the note of each.
     pub notes: Vec<(u64, String)>,
-    /// Those that a given key signed.
+    /// Those that state what the log is.
+    sound: Vec<CheckpointNote>,
+    /// Whether the last one does.
+    stands: bool,
+    /// Those that a key signed that counts.
     pub signed: u64,
-    /// The given keys that signed the last one.
+    /// The keys that signed the last one, and count.
     pub signers: Vec<String>,
 }
 
@@ -28,9 +32,11 @@ impl<'k> Checkpoints<'k> {
     pub fn new(keys: &'k [VerifyingKey]) -> Checkpoints<'k> {
         Checkpoints {
             keys,
-            revoked: vec![None; keys.len()],
+            changes: Vec::new(),
             edge: Edge::empty(),
             notes: Vec::new(),
+            sound: Vec::new(),
+            stands: false,
             signed: 0,
             signers: Vec::new(),
         }
@@ -43,28 +49,36 @@ impl<'k> Checkpoints<'k> {
 
     /// Takes in a change of keys.
     pub fn change_of_keys(&mut self, leaf: &KeyLeaf) {
-        if leaf.op != "revoke" {
-            return;
-        }
-        for (key, revoked) in self.keys.iter().zip(&mut self.revoked) {
-            if key.to_string() == leaf.vkey {
-                let size = leaf.last_trusted_size.map_or(0, |size| size.0);
-                *revoked = Some(revoked.map_or(size, |other| other.min(size)));
-            }
-        }
+        self.changes.push(KeyChange {
+            op: leaf.op.clone(),
+            vkey: leaf.vkey.clone(),
+            last_trusted_size: leaf.last_trusted_size.map(|size| size.0),
+            seq: leaf.seq.0,
+        });
     }
 
-    /// Checks a checkpoint against the entries before it, as far as there are `leaves` to do so, and looks for the
-    /// signatures of the given keys.
-    pub fn add(&mut self, note: String, header: &Header, leaves: Option<&[Sha]>) -> Vec<Finding> {
+    /// The keys that the log says it had.
+    pub fn named(&self) -> impl Iterator<Item = VerifyingKey> {
+        self.changes.iter().filter(|change| change.op == "add").filter_map(|change| change.vkey.parse().ok())
+    }
+
+    /// Checks a checkpoint against the entries before it: against `leaves`, as far as there are, or by the proof that
+    /// the log grew from it into that of the bundle.
+    pub fn add(
+        &mut self,
+        note: String,
+        consistency: Option<&[Sha]>,
+        header: &Header,
+        leaves: Option<&[Sha]>,
+    ) -> Vec<Finding> {
         let number = self.notes.len() + 1;
-        let finding = |message: String| Finding::new(Reason::CheckpointMismatch, "checkpoint", message);
+        self.stands = false;
         let parsed: CheckpointNote = match note.parse() {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.notes.push((0, note));
-                self.signers.clear();
-                return vec![finding(format!("checkpoint {number} cannot be read: {error}"))];
+                let message = format!("checkpoint {number} cannot be read: {error}");
+                return vec![Finding::new(Reason::CheckpointMismatch, "checkpoint", message)];
             }
         };
         let checkpoint = parsed.checkpoint().clone();
@@ -86,22 +100,18 @@ impl<'k> Checkpoints<'k> {
         }
         if size == header.size && checkpoint.root() != header.root {
             findings.push(differs("root", header.root.to_string(), checkpoint.root().to_string()));
-        }
-        self.signers.clear();
-        for (key, revoked) in self.keys.iter().zip(&self.revoked) {
-            match parsed.verify(key) {
-                Ok(_) if revoked.is_some_and(|trusted| size > trusted) => {}
-                Ok(_) => self.signers.push(format!("{}+{}", key.name(), key.id())),
-                Err(Untrusted::Forged { .. }) => {
-                    let message =
-                        format!("{what}: the signature of {}+{} is not over it", key.name(), key.id());
-                    findings.push(finding(message));
-                }
-                Err(_) => {}
+        } else if !header.full && (size != header.size || consistency.is_some()) {
+            let proof = consistency.unwrap_or_default();
+            if !verify_consistency(size, header.size, &checkpoint.root(), &header.root, proof) {
+                let expected = "one that the log of the bundle extends, as its proof shows".to_string();
+                findings.push(differs("root", expected, checkpoint.root().to_string()));
             }
         }
-        self.signed += u64::from(!self.signers.is_empty());
         self.notes.push((size, note));
+        if findings.is_empty() {
+            self.sound.push(parsed);
+            self.stands = true;
+        }
         findings
     }
 
@@ -114,8 +124,8 @@ impl<'k> Checkpoints<'k> {
         Some(self.edge.root())
     }
 
-    /// Whether the last checkpoint is the one that the bundle stands on, and a given key signed it.
-    pub fn close(&self, header: &Header) -> Vec<Finding> {
+    /// Whether the last checkpoint is the one that the bundle stands on, and who signed which.
+    pub fn close(&mut self, header: &Header) -> Vec<Finding> {
         let mut findings = Vec::new();
         let last = self.notes.last().map_or(0, |(size, _)| *size);
         if last != header.size {
@@ -123,13 +133,32 @@ impl<'k> Checkpoints<'k> {
             let reason = Reason::CheckpointMismatch;
             findings.push(Finding::differs(reason, "checkpoint", what, "size", header.size, last));
         }
-        if !self.keys.is_empty() && self.signers.is_empty() {
-            let message = "the checkpoint that the bundle stands on is not signed by any of the given keys";
-            findings.push(Finding::new(Reason::CheckpointMismatch, "checkpoint", message).field(
-                "signature",
-                "one of a given key",
-                "none",
-            ));
+        if self.keys.is_empty() {
+            return findings;
+        }
+        let given = self.keys.iter().map(|key| (key.clone(), String::new()));
+        let mut trust = Trust::new(given, &self.changes, &self.sound);
+        for number in 0..self.sound.len() {
+            let judged = trust.judge(number);
+            self.signed += u64::from(!judged.signed_by.is_empty());
+            let is_last = self.stands && number + 1 == self.sound.len();
+            if is_last {
+                let shown = judged.signed_by.iter().map(|by| match &by.source[..] {
+                    "" => format!("{}+{}", by.key.name(), by.key.id()),
+                    source => format!("{}+{} ({source})", by.key.name(), by.key.id()),
+                });
+                self.signers = shown.collect();
+            }
+            // Somebody else's checkpoint is a finding of its own.
+            if is_last && self.signers.is_empty() && judged.findings.is_empty() {
+                let message = "the checkpoint that the bundle stands on is not signed by any key that counts";
+                findings.push(Finding::new(Reason::CheckpointMismatch, "checkpoint", message).field(
+                    "signature",
+                    "one of a given key, or of one that such a key introduced",
+                    "none that counts",
+                ));
+            }
+            findings.extend(judged.findings);
         }
         findings
     }

@@ -41,6 +41,8 @@ pub struct Walked {
     pub leaves: Vec<cairn_core::Sha>,
     /// Sizes and notes of the checkpoints.
     pub checkpoints: Vec<(u64, String)>,
+    /// The keys that the log says it had.
+    pub named: Vec<VerifyingKey>,
     /// Where sealed contents are whose keys are missing, and were not redacted.
     pub closed: Vec<u64>,
 }
@@ -58,8 +60,9 @@ pub fn walk(
         Ok(header) => header,
         Err(stop) => {
             findings.add(finding_of(stop)?);
-            let (leaves, checkpoints, closed) = (Vec::new(), Vec::new(), Vec::new());
-            return Ok(Walked { report: unread(findings), leaves, checkpoints, closed });
+            let report = unread(findings);
+            let (leaves, checkpoints, named, closed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            return Ok(Walked { report, leaves, checkpoints, named, closed });
         }
     };
     let mut checker = Checker::new(header);
@@ -79,7 +82,8 @@ pub fn walk(
     let leaves = checker.all_leaves().map(<[_]>::to_vec).unwrap_or_default();
     let closed = checker.redactions.closed().collect();
     let report = report(checker, &checkpoints, findings, notes);
-    Ok(Walked { report, leaves, checkpoints: checkpoints.notes, closed })
+    let named = checkpoints.named().collect();
+    Ok(Walked { report, leaves, checkpoints: checkpoints.notes, named, closed })
 }
 
 /// Goes through the lines after the first; returns what stopped it, if not the end.
@@ -120,12 +124,16 @@ fn follow<R: BufRead>(
                     progress(Progress { done, total: total.max(done), what: "entries" });
                 }
             }
-            Some(Line::Checkpoint(note)) if !keys_seen => {
+            Some(Line::Checkpoint(note, consistency)) if !keys_seen => {
+                if checker.header.full && consistency.is_some() {
+                    return Ok(Some(lines.malformed("has a proof, in a bundle of the whole log")));
+                }
                 if in_entries {
                     in_entries = false;
                     checker.close(findings);
                 }
-                let found = checkpoints.add(note, &checker.header, checker.all_leaves());
+                let found =
+                    checkpoints.add(note, consistency.as_deref(), &checker.header, checker.all_leaves());
                 found.into_iter().for_each(|finding| findings.add(finding));
             }
             Some(Line::Keys) if !in_entries && !keys_seen => keys_seen = true,
@@ -234,8 +242,8 @@ fn report(
     }
     let unsigned = checkpoints.notes.len() as u64 - checkpoints.signed;
     if keys_given > 0 && unsigned > 0 && !checkpoints.signers.is_empty() {
-        let one = "1 older checkpoint carries no signature of a given key";
-        notes.push(some(unsigned, one, "{} older checkpoints carry no signature of a given key"));
+        let one = "1 older checkpoint carries no signature that counts";
+        notes.push(some(unsigned, one, "{} older checkpoints carry no signature that counts"));
     }
     let (findings, findings_total) = findings.sorted();
     let selection = header.selection();

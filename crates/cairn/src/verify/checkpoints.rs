@@ -1,15 +1,16 @@
 //! Checking what was stated about the log: its checkpoints, the keys that signed them, and the heads that others
 //! remember.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use cairn_core::Sha;
 use cairn_core::entry::KEY;
 use cairn_core::log::{CheckpointNote, root};
-use cairn_core::note::{Verdict, VerifyingKey};
-use serde::{Deserialize, Serialize};
+use cairn_core::note::VerifyingKey;
+use serde::Serialize;
 
 use super::chain::Nodes;
+use super::trust::{KeyChange, Trust, TrustedKey};
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
 use crate::store::{Audit, LogHead, StoreError};
@@ -65,15 +66,6 @@ pub struct Coverage {
     pub signed_by: Option<String>,
     /// The newest head that somebody outside has seen and that holds.
     pub outside: Option<OutsideHead>,
-}
-
-/// A key entry of the log.
-#[derive(Deserialize)]
-struct KeyChange {
-    op: String,
-    vkey: String,
-    last_trusted_size: Option<u64>,
-    seq: u64,
 }
 
 /// Checks all of it against a tree whose nodes were found to be right.
@@ -166,8 +158,7 @@ fn check_one(
     Ok(Ok(note))
 }
 
-/// Which checkpoints are signed by keys that count: those known from outside, and those that the log itself
-/// introduces in a part that such a key has signed.
+/// Which checkpoints are signed by keys that count.
 fn check_signatures(
     audit: &dyn Audit,
     outside: &Outside,
@@ -176,70 +167,23 @@ fn check_signatures(
     findings: &mut Findings,
 ) -> Result<()> {
     let changes = key_changes(audit)?;
-    let given = outside.keys.iter().map(|known| (known.key.clone(), known.source.clone()));
-    let mut trusted: Vec<(VerifyingKey, String)> = given.collect();
+    let mut given: Vec<(VerifyingKey, String)> =
+        outside.keys.iter().map(|known| (known.key.clone(), known.source.clone())).collect();
     // Nobody knows a key from elsewhere: the log's own word is better than not looking, and is said to be just that.
-    if trusted.is_empty()
+    if given.is_empty()
         && let Some(first) = changes.iter().find(|change| change.op == "add")
         && let Ok(key) = first.vkey.parse()
     {
-        trusted
-            .push((key, format!("as log entry {} says; compare it with the one you were given", first.seq)));
+        given.push((key, format!("as log entry {} says; compare it with the one you were given", first.seq)));
     }
-    // A signature takes 50 µs to check: each is checked once.
-    let mut verdicts: HashMap<(u64, String), Verdict> = HashMap::new();
-    let mut verdict = |note: &CheckpointNote, key: &VerifyingKey| {
-        *verdicts.entry((note.checkpoint().size(), key.to_string())).or_insert_with(|| note.verdict(key))
-    };
-    // Keys that the log introduces, in order, as long as a part that a trusted key signed says so.
-    for change in changes.iter().filter(|change| change.op == "add") {
-        let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
-        let introduced = notes
-            .iter()
-            .filter(|note| note.checkpoint().size() > change.seq)
-            .any(|note| trusted.iter().any(|(known, _)| verdict(note, known) == Verdict::Signed));
-        if introduced && !trusted.iter().any(|(known, _)| *known == key) {
-            trusted.push((key, format!("introduced by log entry {}", change.seq)));
+    let mut trust = Trust::new(given, &changes, notes);
+    for (number, note) in notes.iter().enumerate() {
+        let judged = trust.judge(number);
+        if let Some(TrustedKey { key, source, .. }) = judged.signed_by.last() {
+            coverage.signed = note.checkpoint().size();
+            coverage.signed_by = Some(format!("{key} ({source})"));
         }
-    }
-    // Up to which size a key's signatures count: said by a part that another trusted key signed.
-    let limit_of = |key: &VerifyingKey,
-                    verdict: &mut dyn FnMut(&CheckpointNote, &VerifyingKey) -> Verdict| {
-        let text = key.to_string();
-        changes
-            .iter()
-            .filter(|change| change.vkey == text && (change.op == "retire" || change.op == "revoke"))
-            .filter(|change| {
-                notes.iter().filter(|note| note.checkpoint().size() > change.seq).any(|note| {
-                    trusted.iter().any(|(other, _)| other != key && verdict(note, other) == Verdict::Signed)
-                })
-            })
-            .filter_map(|change| change.last_trusted_size)
-            .min()
-            .unwrap_or(u64::MAX)
-    };
-    let limits: Vec<u64> = trusted.iter().map(|(key, _)| limit_of(key, &mut verdict)).collect();
-    for note in notes {
-        let size = note.checkpoint().size();
-        let mut signed = None;
-        for ((key, source), limit) in trusted.iter().zip(&limits) {
-            match verdict(note, key) {
-                Verdict::Signed if size <= *limit => signed = Some(format!("{key} ({source})")),
-                Verdict::Forged => findings.add(forged(size, key)),
-                Verdict::Signed | Verdict::NotSigned => {}
-            }
-        }
-        match signed {
-            Some(by) => {
-                coverage.signed = size;
-                coverage.signed_by = Some(by);
-            }
-            // A key that nobody has heard of, where the log has one that somebody has.
-            None if !trusted.is_empty() && note.is_signed() && !past_its_time(note, &trusted) => {
-                findings.add(foreign(size, note, &trusted));
-            }
-            None => {}
-        }
+        judged.findings.into_iter().for_each(|finding| findings.add(finding));
     }
     if coverage.signed == 0
         && let Some(OutsideKey { key, source, .. }) = outside.keys.iter().find(|known| known.must_have_signed)
@@ -248,35 +192,6 @@ fn check_signatures(
         findings.add(Finding::new(Reason::CheckpointMismatch, "checkpoint", message));
     }
     Ok(())
-}
-
-/// Whether a line of a trusted key is there that no longer counts.
-fn past_its_time(note: &CheckpointNote, trusted: &[(VerifyingKey, String)]) -> bool {
-    trusted.iter().any(|(key, _)| {
-        note.signatures().iter().any(|line| line.name() == key.name() && line.id() == key.id())
-    })
-}
-
-fn forged(size: u64, key: &VerifyingKey) -> Finding {
-    let message = format!("the signature under the checkpoint at {size} was not made with the key `{key}`");
-    Finding::new(Reason::CheckpointMismatch, "checkpoint", message).field(
-        "note",
-        "a signature of this key",
-        "another",
-    )
-}
-
-fn foreign(size: u64, note: &CheckpointNote, trusted: &[(VerifyingKey, String)]) -> Finding {
-    let by: Vec<String> =
-        note.signatures().iter().map(|line| format!("{}+{}", line.name(), line.id())).collect();
-    let known: Vec<String> = trusted.iter().map(|(key, _)| format!("{}+{}", key.name(), key.id())).collect();
-    let message =
-        format!("the checkpoint at {size} is signed with a key that is not the log's: {}", by.join(", "));
-    Finding::new(Reason::CheckpointMismatch, "checkpoint", message).field(
-        "note",
-        known.join(" or "),
-        by.join(", "),
-    )
 }
 
 fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreError> {

@@ -2,6 +2,7 @@
 
 mod forge;
 mod import;
+mod keys;
 mod redacted;
 mod refused;
 mod tamper;

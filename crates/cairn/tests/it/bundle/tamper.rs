@@ -361,7 +361,7 @@ fn every_change_of_a_partial_bundle_is_named_by_both() {
                     let other = Checkpoint::new(&origin, 9, Sha::of(b"other")).unwrap();
                     *checkpoint(b, 0) = json!(other.signed(&[&key]).unwrap().to_string());
                 },
-                "checkpoint_mismatch (table checkpoint, size)",
+                "checkpoint_mismatch (table checkpoint, root)",
             ),
             (
                 "a changed signature",
@@ -371,7 +371,7 @@ fn every_change_of_a_partial_bundle_is_named_by_both() {
                     let other = if after.starts_with('A') { "B" } else { "A" };
                     *checkpoint(b, 0) = json!(format!("{before}{other}{}", &after[1..]));
                 },
-                "checkpoint_mismatch (table checkpoint)",
+                "checkpoint_mismatch (table checkpoint, note)",
             ),
         ],
     );
