@@ -1,6 +1,7 @@
 //! Bundles, each checked by the library and by `docs/verify_bundle.py`, which must say the same.
 
 mod forge;
+mod golden;
 mod import;
 mod keys;
 mod redacted;
