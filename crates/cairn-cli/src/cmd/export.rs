@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Write to this file, or to stdout if it is `-`; without it the file is named after the log and its size
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Add the keys of sealed contents: whoever has the bundle can then read them. Without this they stay sealed, and an import cannot open them either
+    /// Add the keys of sealed contents: whoever has the bundle can then read them. Without them it can be verified, and not imported
     #[arg(long)]
     with_keys: bool,
     /// Replace the file if there is one
@@ -62,7 +62,9 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         Some(file) => file,
         None => {
             let status = cairn.status()?;
-            PathBuf::from(format!("{}-{}.cairn.jsonl", short(&status.origin), status.entries))
+            // The one that the bundle will stand on; before the first, the log has no key yet.
+            let size = cairn.checkpoint().map_or(status.entries, |stated| stated.size);
+            PathBuf::from(format!("{}-{size}.cairn.jsonl", short(&status.origin)))
         }
     };
     let exported = write_file(&cairn, &options, &file, args.force)?;
@@ -73,7 +75,9 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let shown = file.display();
     let mut page = format!("Wrote {shown}: {}\n", summary(&exported));
     if exported.sealed > 0 && !args.with_keys {
-        page.push_str("Sealed contents stay sealed; --with-keys would add their keys.\n");
+        page.push_str(
+            "Sealed contents stay sealed, so that it can be verified, and not imported; --with-keys would add their keys.\n",
+        );
     }
     let key = if exported.signed { " --key KEY" } else { "" };
     if !exported.signed {

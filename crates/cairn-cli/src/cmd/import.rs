@@ -17,12 +17,12 @@ use crate::term::{Bar, count};
 
 /// Make a database of a bundle, keeping every hash
 ///
-/// Takes a bundle of a whole log into a new file, named by `--db`. The bundle is verified first, and the database before it gets its name; a failure leaves nothing behind.
+/// Takes a bundle of a whole log into a new file, named by `--db`. The bundle is verified first, and the database before it gets its name; a failure leaves nothing behind. Sealed contents must come with their keys (`cairn export --with-keys`), unless they were redacted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The bundle
     file: PathBuf,
-    /// Add what an existing database of the same log is missing: the way out after an old backup was put back
+    /// Add what an existing database of the same log is missing: the way out after an old backup was put back. What was redacted since is erased
     #[arg(long)]
     extend: bool,
     #[command(flatten)]

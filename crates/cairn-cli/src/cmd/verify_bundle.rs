@@ -28,7 +28,7 @@ pub(crate) struct Args {
 /// The public keys that a bundle is checked with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Keys {
-    /// Demand a signature of this public key; of several, one is enough
+    /// Demand a signature of this public key, or of one that it introduced in the log; of several, one is enough
     #[arg(long = "key", value_name = "VKEY")]
     keys: Vec<String>,
     /// Read public keys from this file, one a line

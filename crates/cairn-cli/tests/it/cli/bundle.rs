@@ -3,24 +3,15 @@
 use std::path::Path;
 use std::process::Command;
 
-use cairn::core::log::Checkpoint;
 use cairn::core::note::SigningKey;
-use cairn::{Cairn, Scope};
 use serde_json::json;
 
 use super::harness::Place;
 
-/// The story's log, signed; returns the public key.
+/// Has the story's log signed; returns the public key.
 fn signed(place: &Place) -> String {
-    let path = place.path("cairn.db");
-    let cairn = Cairn::open(&path).unwrap();
-    let (origin, report) = (cairn.status().unwrap().origin, cairn.verify(&Scope::All).unwrap());
-    let key = SigningKey::from_seed(&origin, [7; 32]).unwrap();
-    let checkpoint = Checkpoint::new(&origin, report.log_size, report.root.unwrap()).unwrap();
-    let note = checkpoint.signed(&[&key]).unwrap().to_string();
-    let sql = rusqlite::Connection::open(path).unwrap();
-    sql.execute("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)", (report.log_size, note)).unwrap();
-    key.verifying_key().to_string()
+    assert_eq!(place.on_story(&["checkpoint"]).code, 0);
+    place.on_story(&["key", "show"]).fine().trim().to_string()
 }
 
 fn python(file: &Path, keys: &[&str]) -> (i32, String) {
@@ -34,20 +25,23 @@ fn a_log_goes_into_a_file_and_comes_back_as_the_same_log() {
     let place = Place::with_story();
     let key = signed(&place);
     let text = place.on_story(&["export", "-o", "log.jsonl"]).fine();
-    assert!(text.starts_with("Wrote log.jsonl: 5 entries, log of size 5, "), "{text}");
+    assert!(text.starts_with("Wrote log.jsonl: 6 entries, log of size 6, "), "{text}");
     assert!(text.ends_with("cairn verify-bundle 'log.jsonl' --key KEY\n"), "{text}");
     let text = place.run(&["verify-bundle", "log.jsonl", "--key", &key]).fine();
     assert!(
-        text.starts_with("5 entries recomputed, the whole log: nothing was changed; log cairn/"),
+        text.starts_with("6 entries recomputed, the whole log: nothing was changed; log cairn/"),
         "{text}"
     );
-    assert!(text.contains("signed by cairn/") && !text.contains("not verified"), "{text}");
+    assert!(text.contains("signed by cairn/"), "{text}");
+    // The one that was made before there was a key.
+    let open = text.split_once("not verified:\n").unwrap().1;
+    assert_eq!(open, "  - 1 older checkpoint carries no signature that counts\n");
     let (code, out) = python(&place.path("log.jsonl"), &[&key]);
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("nothing was changed") && out.contains("signed by cairn/"), "{out}");
 
     let text = place.run(&["--db", "copy.db", "import", "log.jsonl", "--key", &key]).fine();
-    assert!(text.starts_with("Made copy.db: 5 entries, log size 5, 4 thoughts\n"), "{text}");
+    assert!(text.starts_with("Made copy.db: 6 entries, log size 6, 4 thoughts\n"), "{text}");
     place.run(&["--db", "copy.db", "export", "-o", "copy.jsonl"]).fine();
     assert_eq!(place.read("copy.jsonl"), place.read("log.jsonl"));
     let again = place.run(&["--db", "copy.db", "import", "log.jsonl"]);
@@ -64,8 +58,8 @@ fn without_a_name_the_file_is_named_after_the_log_and_never_replaced() {
     let place = Place::with_story();
     let data = place.on_story(&["--json", "export"]).json();
     let file = data["file"].as_str().unwrap().to_string();
-    assert!(file.starts_with("cairn-") && file.ends_with("-5.cairn.jsonl"), "{file}");
-    assert_eq!((&data["entries"], &data["size"], &data["signed"]), (&json!(5), &json!(5), &json!(false)));
+    assert!(file.starts_with("cairn-") && file.ends_with("-6.cairn.jsonl"), "{file}");
+    assert_eq!((&data["entries"], &data["size"], &data["signed"]), (&json!(6), &json!(6), &json!(true)));
     let again = place.on_story(&["export"]);
     assert_eq!(again.code, 1);
     assert!(again.err.contains("exists already") && again.err.contains("--force"), "{}", again.err);
@@ -85,7 +79,7 @@ fn a_part_says_what_it_does_not_prove() {
     let place = Place::with_story();
     let run = place.on_story(&["export", "--session", "storage", "-o", "-"]);
     assert_eq!(run.code, 0);
-    assert!(run.err.contains("part of a log of size 5"), "{}", run.err);
+    assert!(run.err.contains("part of a log of size 6"), "{}", run.err);
     let run = place.run_with_input(&["verify-bundle", "-"], run.out.as_bytes());
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{}", run.out);
     let out = run.out.replace("\n    ", " ");
@@ -160,10 +154,76 @@ fn an_old_backup_is_completed() {
     assert_eq!(place.on_story(&["record", "plan", "later", "-s", "storage"]).code, 0);
     place.on_story(&["export", "-o", "log.jsonl"]).fine();
     let text = place.run(&["--db", "old.db", "import", "--extend", "log.jsonl"]).fine();
-    assert!(text.starts_with("Added to old.db: 1 entry, log size 6, 5 thoughts\n"), "{text}");
+    assert!(text.starts_with("Added to old.db: 2 entries, log size 7, 5 thoughts\n"), "{text}");
     place.run(&["--db", "old.db", "export", "-o", "old.jsonl"]).fine();
     assert_eq!(place.read("old.jsonl"), place.read("log.jsonl"));
     let none = place.run(&["--db", "none.db", "import", "--extend", "log.jsonl"]);
     assert_eq!(none.code, 1);
     assert!(none.err.contains("there is no database at `none.db`"), "{}", none.err);
+}
+
+#[test]
+fn a_log_without_a_key_says_so() {
+    let place = Place::with_story();
+    let mut command = place.command(&["--db", "cairn.db", "export", "-o", "log.jsonl"]);
+    let run = command.env("CAIRN_SIGNER", "none").output().unwrap();
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(run.status.success() && text.contains("The log has no key, so nobody signed it"), "{text}");
+}
+
+#[test]
+fn what_is_sealed_needs_its_key_and_what_was_redacted_is_erased_in_an_older_copy() {
+    let place = Place::with_story();
+    let text = place.on_story(&["record", "plan", "Ask Zoltan Quixley", "-s", "storage", "--seal"]);
+    assert_eq!(text.code, 0, "{text:?}");
+    let records = place.on_story(&["--json", "list"]).json();
+    let id = |n: usize| records["records"][n]["id"].as_str().unwrap().to_string();
+    let (first, sealed) = (id(0), id(4));
+    let content = records["records"][0]["content"].as_str().unwrap().to_string();
+    place.on_story(&["backup", "old.db"]).fine();
+    let text = place.on_story(&["export", "-o", "closed.jsonl"]).fine();
+    assert!(text.contains("--with-keys would add their keys"), "{text}");
+    let refused = place.run(&["--db", "new.db", "import", "closed.jsonl"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("1 sealed content without its key"), "{}", refused.err);
+    assert!(!place.path("new.db").exists());
+    place.on_story(&["export", "--with-keys", "-o", "open.jsonl"]).fine();
+    place.run(&["--db", "new.db", "import", "open.jsonl"]).fine();
+    let shown = place.run(&["--db", "new.db", "show", &sealed]).fine();
+    assert!(shown.contains("Ask Zoltan Quixley"), "{shown}");
+
+    for id in [&first, &sealed] {
+        place.on_story(&["redact", id, "--reason", "a person's data", "--yes"]).fine();
+    }
+    let text = place.on_story(&["export", "-o", "redacted.jsonl"]).fine();
+    assert!(text.contains(", 2 redacted") && !text.contains("--with-keys"), "{text}");
+    let text = place.run(&["verify-bundle", "redacted.jsonl"]).fine();
+    assert!(text.contains("redacted:") && text.contains("a\n    person's data"), "{text}");
+    let text = place.run(&["--db", "old.db", "import", "--extend", "redacted.jsonl"]).fine();
+    assert!(text.contains("Erased 2 texts that the log says were redacted since."), "{text}");
+    let bytes = std::fs::read(place.path("old.db")).unwrap();
+    assert!(!bytes.windows(content.len()).any(|window| window == content.as_bytes()));
+    place.run(&["--db", "old.db", "export", "-o", "old.jsonl"]).fine();
+    assert_eq!(place.read("old.jsonl"), place.read("redacted.jsonl"));
+    assert_eq!(place.run(&["--db", "old.db", "verify"]).code, 0);
+}
+
+/// The same as `cairn verify --key` says of the database.
+#[test]
+fn a_bundle_can_be_followed_over_a_change_of_keys() {
+    let place = Place::with_story();
+    let old = signed(&place);
+    assert_eq!(place.on_story(&["key", "rotate", "--reason", "a year has passed"]).code, 0);
+    let new = place.on_story(&["key", "show"]).fine().trim().to_string();
+    place.on_story(&["export", "-o", "log.jsonl"]).fine();
+    place.on_story(&["export", "--session", "storage", "-o", "part.jsonl"]).fine();
+    for file in ["log.jsonl", "part.jsonl"] {
+        for key in [&old, &new] {
+            let text = place.run(&["verify-bundle", file, "--key", key]).fine().replace('\n', " ");
+            assert!(text.contains("signed by cairn/"), "{text}");
+            assert_eq!(text.contains("introduced by"), *key == old, "{text}");
+            assert_eq!(python(&place.path(file), &[key]).0, 0);
+        }
+    }
+    place.run(&["--db", "copy.db", "import", "log.jsonl", "--key", &old]).fine();
 }

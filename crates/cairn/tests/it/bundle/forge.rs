@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use cairn::bundle::{self, BundleReport, ExportOptions, Selection};
@@ -127,17 +127,18 @@ for line in sys.stdin:
 
 /// What the other verifier says.
 fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
-    static PYTHON: Mutex<Option<(ChildStdin, BufReader<ChildStdout>)>> = Mutex::new(None);
+    static PYTHON: Mutex<Option<(Child, BufReader<ChildStdout>)>> = Mutex::new(None);
     let mut process = PYTHON.lock().unwrap_or_else(PoisonError::into_inner);
-    let (input, output) = process.get_or_insert_with(|| {
+    let (child, output) = process.get_or_insert_with(|| {
         let mut command = Command::new("python3");
         command.args(["-B", "-OO", "-c", DRIVER, SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()))
+        let output = BufReader::new(child.stdout.take().unwrap());
+        (child, output)
     });
     let arguments: Vec<String> =
         [file.display().to_string()].into_iter().chain(keys.iter().map(ToString::to_string)).collect();
-    writeln!(input, "{}", json!(arguments)).unwrap();
+    writeln!(child.stdin.as_mut().unwrap(), "{}", json!(arguments)).unwrap();
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
     serde_json::from_str(&line).expect("a finding, not a traceback")
