@@ -280,6 +280,7 @@ class Trust:
     def __init__(self, given, changes, notes):
         self.keys, self.changes, self.notes, self.known = list(given), changes, notes, {}
         self.set_limits()
+        vouched = self.reach(lambda known, size: size <= known.limit)
         for change in changes:
             try:
                 key = Key(change["vkey"]) if change["op"] == "add" else None
@@ -287,22 +288,25 @@ class Trust:
                 continue
             if key is None or any(known.text == key.text for known in self.keys):
                 continue
-            if self.signed_beyond(change["seq"], lambda known, size: size <= known.limit):
+            if change["seq"] < vouched:
                 key.introduced = change["seq"]
                 self.keys.append(key)
                 self.set_limits()
+                vouched = self.reach(lambda known, size: size <= known.limit)
 
     def set_limits(self):
-        limits = [min([change["last_trusted_size"] for change in self.changes
-                       if change["vkey"] == key.text and change["op"] != "add" and change["last_trusted_size"] is not None
-                       and self.signed_beyond(change["seq"], lambda other, _: other.text != key.text)],
-                      default=MAX_INTEGER) for key in self.keys]
-        for key, limit in zip(self.keys, limits):
-            key.limit = limit
+        for key in self.keys:
+            said = self.reach(lambda other, _: other.text != key.text)
+            key.limit = min([change["last_trusted_size"] for change in self.changes
+                             if change["vkey"] == key.text and change["op"] != "add" and change["seq"] < said
+                             and change["last_trusted_size"] is not None], default=MAX_INTEGER)
 
-    def signed_beyond(self, seq, counts):
-        return any(counts(key, note[1]) and self.verdict(note, key) == "signed"
-                   for note in self.notes if note[1] > seq for key in self.keys)
+    def reach(self, counts):
+        """The largest size that a trusted key has signed which counts at that size."""
+        for note in reversed(self.notes):
+            if any(counts(key, note[1]) and self.verdict(note, key) == "signed" for key in self.keys):
+                return note[1]
+        return 0
 
     def verdict(self, note, key):
         if (note[1], key.text) not in self.known:

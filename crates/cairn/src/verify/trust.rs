@@ -42,7 +42,7 @@ pub struct Judged<'k> {
     pub findings: Vec<Finding>,
 }
 
-/// The keys that count, for checkpoints that were found to state what the log is.
+/// The keys that count, for checkpoints that were found to state what the log is, in the order of their sizes.
 pub struct Trust<'n> {
     notes: &'n [CheckpointNote],
     keys: Vec<TrustedKey>,
@@ -68,46 +68,42 @@ impl<'n> Trust<'n> {
     /// Adds the keys that the log introduces, in order, as long as a part says so that a trusted key signed while it
     /// counted: whoever stole a key that was revoked cannot have it vouch for another.
     fn introduce(&mut self, changes: &[KeyChange]) {
+        let mut vouched = self.reach(|key, size| size <= key.limit);
         for change in changes.iter().filter(|change| change.op == "add") {
             let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
-            let vouched = |key: &TrustedKey, size: u64| size <= key.limit;
-            if self.keys.iter().all(|known| known.key != key) && self.is_signed_beyond(change.seq, vouched) {
+            if change.seq < vouched && self.keys.iter().all(|known| known.key != key) {
                 let source = format!("introduced by log entry {}", change.seq);
                 self.keys.push(TrustedKey { key, source, limit: u64::MAX });
                 // The new one may have something to say about those before it.
                 self.set_limits(changes);
+                vouched = self.reach(|key, size| size <= key.limit);
             }
         }
     }
 
+    /// Up to which size the signatures of each key count: said by a part that another trusted key signed.
     fn set_limits(&mut self, changes: &[KeyChange]) {
-        let limits: Vec<u64> = (0..self.keys.len()).map(|key| self.limit_of(key, changes)).collect();
-        self.keys.iter_mut().zip(limits).for_each(|(key, limit)| key.limit = limit);
+        for number in 0..self.keys.len() {
+            let key = self.keys[number].key.clone();
+            let (text, said) = (key.to_string(), self.reach(|other, _| other.key != key));
+            let ends = |change: &&KeyChange| {
+                change.vkey == text && (change.op == "retire" || change.op == "revoke") && change.seq < said
+            };
+            let limit = changes.iter().filter(ends).filter_map(|change| change.last_trusted_size).min();
+            self.keys[number].limit = limit.unwrap_or(u64::MAX);
+        }
     }
 
-    /// Up to which size a key's signatures count: said by a part that another trusted key signed.
-    fn limit_of(&mut self, key: usize, changes: &[KeyChange]) -> u64 {
-        let key = self.keys[key].key.clone();
-        let text = key.to_string();
-        let ends =
-            |change: &&KeyChange| change.vkey == text && (change.op == "retire" || change.op == "revoke");
-        let said: Vec<&KeyChange> = changes
-            .iter()
-            .filter(ends)
-            .filter(|change| self.is_signed_beyond(change.seq, |other, _| other.key != key))
-            .collect();
-        said.iter().filter_map(|change| change.last_trusted_size).min().unwrap_or(u64::MAX)
-    }
-
-    /// Whether a trusted key that `counts`, at the size it signed, has signed a part of the log that the entry at `seq`
-    /// belongs to.
-    fn is_signed_beyond(&mut self, seq: u64, counts: impl Fn(&TrustedKey, u64) -> bool) -> bool {
+    /// The largest size of the log that a trusted key has signed which `counts` at that size.
+    fn reach(&mut self, counts: impl Fn(&TrustedKey, u64) -> bool) -> u64 {
         let notes = self.notes;
         let size = |note: usize| notes[note].checkpoint().size();
-        (0..notes.len()).filter(|note| size(*note) > seq).any(|note| {
-            (0..self.keys.len())
-                .any(|key| counts(&self.keys[key], size(note)) && self.verdict(note, key) == Verdict::Signed)
-        })
+        let signed = |note: &usize| {
+            (0..self.keys.len()).any(|key| {
+                counts(&self.keys[key], size(*note)) && self.verdict(*note, key) == Verdict::Signed
+            })
+        };
+        (0..notes.len()).rev().find(signed).map_or(0, size)
     }
 
     fn verdict(&mut self, note: usize, key: usize) -> Verdict {
