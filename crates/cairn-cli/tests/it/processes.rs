@@ -158,7 +158,7 @@ fn nobody_cries_wolf_while_two_processes_write() {
         looked += 1;
     }
     assert_eq!(children.map(|child| child.join().unwrap()), [(3000, true), (3000, true)]);
-    assert!(looked > 2, "they were done before anybody looked");
+    assert!(looked > 0, "they were done before anybody looked");
     let report = assert_verifies(&open(&database));
     let coverage = report.coverage.unwrap();
     assert_eq!(coverage.signed, report.log_size);
