@@ -274,37 +274,45 @@ def hashes(items):
     return items
 
 class Trust:
-    """Whose signatures count: those of the given keys, and of those that the log introduces in a part that such a key has
-    signed while it counted. A key counts up to the size that a retirement or a revocation says, in a part that another
-    trusted key has signed."""
+    """Whose signatures count: those of the given keys, and of those that the log introduces. A change of keys counts if it
+    stands in a part that a trusted key has signed at a size at which it counted; the end of a key, in a part that another
+    one has signed. What is learnt about the end of a key holds from the beginning, so all is followed again with it."""
     def __init__(self, given, changes, notes):
-        self.keys, self.changes, self.notes, self.known = list(given), changes, notes, {}
-        self.set_limits()
-        vouched = self.reach(lambda known, size: size <= known.limit)
-        for change in changes:
-            try:
-                key = Key(change["vkey"]) if change["op"] == "add" else None
-            except ValueError:
-                continue
-            if key is None or any(known.text == key.text for known in self.keys):
-                continue
-            if change["seq"] < vouched:
-                key.introduced = change["seq"]
+        self.changes, self.notes, self.known, ends = changes, notes, {}, {}
+        while True:
+            before = dict(ends)
+            self.keys = list(given)
+            for key in self.keys:
+                key.limit = ends.get(key.text, MAX_INTEGER)
+            self.follow(ends)
+            if ends == before:
+                return
+
+    def follow(self, ends):
+        """Follows the changes in the order of the log."""
+        vouched = self.reach(None)
+        for change in self.changes:
+            known = next((key for key in self.keys if key.text == change["vkey"]), None)
+            last = change["last_trusted_size"]
+            if change["op"] == "add" and known is None and change["seq"] < vouched:
+                try:
+                    key = Key(change["vkey"])
+                except ValueError:
+                    continue
+                key.introduced, key.limit = change["seq"], ends.get(change["vkey"], MAX_INTEGER)
                 self.keys.append(key)
-                self.set_limits()
-                vouched = self.reach(lambda known, size: size <= known.limit)
+            elif change["op"] != "add" and known is not None and last is not None and last < known.limit:
+                if change["seq"] >= self.reach(known):
+                    continue
+                known.limit = ends[known.text] = last
+            else:
+                continue
+            vouched = self.reach(None)
 
-    def set_limits(self):
-        for key in self.keys:
-            said = self.reach(lambda other, _: other.text != key.text)
-            key.limit = min([change["last_trusted_size"] for change in self.changes
-                             if change["vkey"] == key.text and change["op"] != "add" and change["seq"] < said
-                             and change["last_trusted_size"] is not None], default=MAX_INTEGER)
-
-    def reach(self, counts):
-        """The largest size that a trusted key has signed which counts at that size."""
+    def reach(self, but_for):
+        """The largest size that a trusted key has signed which counts at that size, but for one of them."""
         for note in reversed(self.notes):
-            if any(counts(key, note[1]) and self.verdict(note, key) == "signed" for key in self.keys):
+            if any(key is not but_for and note[1] <= key.limit and self.verdict(note, key) == "signed" for key in self.keys):
                 return note[1]
         return 0
 

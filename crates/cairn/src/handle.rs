@@ -381,12 +381,16 @@ impl Cairn {
         mut outside: Outside,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Report> {
-        match self.add_remembered(&mut outside) {
+        let unread = match self.add_remembered(&mut outside) {
             // A log whose name cannot be read: that is for the report to say.
-            Err(Error::Store(StoreError::Damaged(_))) => {}
+            Err(Error::Store(StoreError::Damaged(_))) => None,
             other => other?,
+        };
+        let mut report = verify::verify(&*self.inner.store, scope, &outside, progress)?;
+        if *scope == Scope::All {
+            self.add_place(unread, &mut report);
         }
-        verify::verify(&*self.inner.store, scope, &outside, progress)
+        Ok(report)
     }
 
     /// Why the last automatic checkpoint of this handle was not made or not signed, if so.

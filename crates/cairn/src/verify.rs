@@ -222,7 +222,12 @@ impl Report {
         if cairn.add_remembered(&mut outside).is_err() {
             return;
         }
-        let signed = outside.keys.iter().find(|known| stated.is_signed_by(&known.key));
+        // Where a key counts already, another one does not begin to: somebody may have asked for that one alone.
+        let counts = |key: &cairn_core::note::VerifyingKey| match &coverage.signed_by {
+            Some(by) => by.starts_with(&key.to_string()),
+            None => true,
+        };
+        let signed = outside.keys.iter().find(|known| counts(&known.key) && stated.is_signed_by(&known.key));
         if let Some(OutsideKey { key, source, .. }) = signed {
             coverage.signed = stated.size;
             coverage.signed_by = Some(format!("{key} ({source})"));

@@ -45,6 +45,9 @@ mod search;
 /// Changing what is stored behind Cairn's back: `verify` must name it.
 #[path = "it/tamper.rs"]
 mod tamper;
+/// Whom `verify` believes.
+#[path = "it/trust.rs"]
+mod trust;
 /// What `verify` says, and that it never cries wolf.
 #[path = "it/verify.rs"]
 mod verify;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::heads::{HeadFolder, Standing, standing};
+use super::heads::{HeadFolder, Remembered, SeenHead, Standing, standing};
 use crate::error::{OpenError, Result as Outcome};
 use crate::handle::Cairn;
-use crate::store::{Store, StoreError};
-use crate::verify::{Outside, OutsideHead, OutsideKey};
+use crate::store::{LogHead, Store, StoreError};
+use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideHead, OutsideKey, Reason, Report};
 
 impl Cairn {
     /// How the log stood to what is remembered of it, when it was opened.
@@ -14,13 +14,15 @@ impl Cairn {
         &self.inner.standing
     }
 
-    /// Adds what this program remembers of the log to what a verifier brings along.
-    pub(crate) fn add_remembered(&self, outside: &mut Outside) -> Outcome<()> {
-        let origin = self.inner.store.head()?.origin;
-        let unreadable =
-            |error| StoreError::Other(format!("what is remembered of the log cannot be read: {error}"));
+    /// Adds what this program remembers of the log to what a verifier brings along; returns why that cannot be read.
+    pub(crate) fn add_remembered(&self, outside: &mut Outside) -> Outcome<Option<String>> {
+        let LogHead { origin, size, .. } = self.inner.store.head()?;
+        let mut unread = None;
         if let Some(heads) = &self.inner.heads {
-            let remembered = heads.read(&origin).map_err(unreadable)?;
+            let remembered = heads.read(&origin).unwrap_or_else(|error| {
+                unread = Some(unreadable(error));
+                Remembered::default()
+            });
             let here = self.inner.store.place();
             let copies_are_fine = match (&remembered.database, here) {
                 (Some(seen), Some(here)) => *seen != super::heads::canonical(here),
@@ -28,9 +30,16 @@ impl Cairn {
             };
             let known =
                 |key| OutsideKey { key, source: "remembered here".to_string(), must_have_signed: true };
-            outside.keys.extend(remembered.keys.into_iter().map(known));
+            // Who names keys asks for theirs alone.
+            if outside.keys.is_empty() {
+                outside.keys.extend(remembered.keys.into_iter().map(known));
+            }
             outside.stated.extend(remembered.heads.iter().map(|head| head.size));
-            outside.heads.extend(remembered.heads.last().map(|head| OutsideHead {
+            // The newest; and if that is beyond the end of the log, the newest that is not: a log that is too short may
+            // have another past as well.
+            let beyond = remembered.heads.iter().rev().skip(1).find(|head| head.size <= size);
+            let beyond = beyond.filter(|_| remembered.heads.last().is_some_and(|head| head.size > size));
+            outside.heads.extend(remembered.heads.last().into_iter().chain(beyond).map(|head| OutsideHead {
                 witness: "this machine".to_string(),
                 size: head.size,
                 root: head.root,
@@ -49,7 +58,44 @@ impl Cairn {
             };
             outside.keys.extend(keys.into_iter().map(own));
         }
-        Ok(())
+        Ok(unread)
+    }
+
+    /// Adds what is wrong with what is remembered: why it cannot be read, or which other log was seen here. One of which nothing is remembered may be a rewritten past
+    /// under a new name; one that is known was moved here.
+    pub(crate) fn add_place(&self, unread: Option<String>, report: &mut Report) {
+        let seen = |head: &SeenHead| format!(", with {} entries on {}", head.size, head.at);
+        if let Some(why) = unread {
+            let message = format!("the log cannot be held against what was seen of it: {why}");
+            report.findings.insert(0, Finding::new(Reason::Malformed, "heads", message));
+            report.findings.truncate(MAX_FINDINGS);
+            report.findings_total += 1;
+        }
+        if let Standing::OtherLog { origin, newest } = &self.inner.standing {
+            let newest = newest.as_ref().map(seen).unwrap_or_default();
+            let message = format!(
+                "this is another log than the one that was seen in this place: `{origin}`{newest}; `cairn doctor` names \
+                 the ways out"
+            );
+            report.findings.insert(0, Finding::new(Reason::CheckpointMismatch, "log", message));
+            report.findings.truncate(MAX_FINDINGS);
+            report.findings_total += 1;
+            return;
+        }
+        let (Some(heads), Some(here), Ok(head)) =
+            (&self.inner.heads, self.inner.store.place(), self.inner.store.head())
+        else {
+            return;
+        };
+        let other = heads.log_at(here).filter(|other| *other != head.origin);
+        if let Some((other, newest)) =
+            other.and_then(|other| heads.read(&other).ok()?.heads.pop().map(|newest| (other, newest)))
+        {
+            let newest = seen(&newest);
+            report.notes.push(format!(
+                "whether this log should be here: another was seen in this place last, `{other}`{newest}"
+            ));
+        }
     }
 }
 
@@ -58,17 +104,20 @@ impl Cairn {
 pub(crate) fn standing_of(heads: Option<&HeadFolder>, store: &dyn Store, path: &Path) -> Standing {
     match heads.map_or(Ok(Standing::Unknown), |heads| compare(heads, store, path)) {
         Ok(standing) => standing,
-        Err(error) => Standing::Unreadable { why: error.to_string() },
+        Err(why) => Standing::Unreadable { why },
     }
 }
 
-fn compare(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Standing, StoreError> {
-    let unreadable =
-        |error| StoreError::Other(format!("what is remembered of the log cannot be read: {error}"));
+fn unreadable(error: String) -> String {
+    format!("what is remembered of it cannot be read: {error}")
+}
+
+fn compare(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Standing, String> {
+    let failed = |error: StoreError| error.to_string();
     // The name of a log never changes. What is remembered is read before its length, which only grows.
-    let origin = store.head()?.origin;
+    let origin = store.head().map_err(failed)?.origin;
     let remembered = heads.read(&origin).map_err(unreadable)?;
-    let head = store.head()?;
+    let head = store.head().map_err(failed)?;
     if remembered.heads.is_empty()
         && let Some(other) = heads.log_at(path).filter(|other| *other != origin)
     {
@@ -76,7 +125,7 @@ fn compare(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Standin
         return Ok(Standing::OtherLog { origin: other, newest });
     }
     standing(&remembered, path, head.size, |size| {
-        cairn_core::log::root(size, &mut |level, index| store.node(level, index))
+        cairn_core::log::root(size, &mut |level, index| store.node(level, index)).map_err(failed)
     })
 }
 

@@ -46,61 +46,83 @@ pub struct Judged<'k> {
 pub struct Trust<'n> {
     notes: &'n [CheckpointNote],
     keys: Vec<TrustedKey>,
-    /// A signature takes 50 µs to check: each is checked once.
+    /// Every key that was ever looked at, and what it says of each note: a signature takes 50 µs to check, and each is
+    /// checked once.
+    seen: Vec<VerifyingKey>,
     verdicts: HashMap<(usize, usize), Verdict>,
 }
 
 impl<'n> Trust<'n> {
     /// Starts from keys known from outside, each with where from, and follows what the log says about keys.
+    ///
+    /// A change of keys counts if it stands in a part that a trusted key has signed at a size at which it counted; the
+    /// end of a key, in a part that another one has signed. So whoever has a key that was revoked can neither have it
+    /// vouch for another key nor end the one that replaced it. What is learnt about the end of a key holds from the
+    /// beginning: everything is followed again with it, until there is nothing new.
     pub fn new(
         given: impl IntoIterator<Item = (VerifyingKey, String)>,
         changes: &[KeyChange],
         notes: &'n [CheckpointNote],
     ) -> Trust<'n> {
         let known = |(key, source)| TrustedKey { key, source, limit: u64::MAX };
-        let keys = given.into_iter().map(known).collect();
-        let mut trust = Trust { notes, keys, verdicts: HashMap::new() };
-        trust.set_limits(changes);
-        trust.introduce(changes);
-        trust
-    }
-
-    /// Adds the keys that the log introduces, in order, as long as a part says so that a trusted key signed while it
-    /// counted: whoever stole a key that was revoked cannot have it vouch for another.
-    fn introduce(&mut self, changes: &[KeyChange]) {
-        let mut vouched = self.reach(|key, size| size <= key.limit);
-        for change in changes.iter().filter(|change| change.op == "add") {
-            let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
-            if change.seq < vouched && self.keys.iter().all(|known| known.key != key) {
-                let source = format!("introduced by log entry {}", change.seq);
-                self.keys.push(TrustedKey { key, source, limit: u64::MAX });
-                // The new one may have something to say about those before it.
-                self.set_limits(changes);
-                vouched = self.reach(|key, size| size <= key.limit);
+        let given: Vec<TrustedKey> = given.into_iter().map(known).collect();
+        let mut trust = Trust { notes, keys: Vec::new(), seen: Vec::new(), verdicts: HashMap::new() };
+        let mut ends: HashMap<String, u64> = HashMap::new();
+        loop {
+            let before = ends.clone();
+            trust.keys = given.clone();
+            for key in &mut trust.keys {
+                key.limit = ends.get(&key.key.to_string()).copied().unwrap_or(u64::MAX);
+            }
+            trust.follow(changes, &mut ends);
+            if ends == before {
+                return trust;
             }
         }
     }
 
-    /// Up to which size the signatures of each key count: said by a part that another trusted key signed.
-    fn set_limits(&mut self, changes: &[KeyChange]) {
-        for number in 0..self.keys.len() {
-            let key = self.keys[number].key.clone();
-            let (text, said) = (key.to_string(), self.reach(|other, _| other.key != key));
-            let ends = |change: &&KeyChange| {
-                change.vkey == text && (change.op == "retire" || change.op == "revoke") && change.seq < said
-            };
-            let limit = changes.iter().filter(ends).filter_map(|change| change.last_trusted_size).min();
-            self.keys[number].limit = limit.unwrap_or(u64::MAX);
+    /// Follows the changes in the order of the log.
+    fn follow(&mut self, changes: &[KeyChange], ends: &mut HashMap<String, u64>) {
+        // Looked for again only when the keys have changed: a forger may add many changes that nobody vouches for.
+        let mut vouched = self.reach(None);
+        let mut without: HashMap<&str, u64> = HashMap::new();
+        for change in changes {
+            let known = self.keys.iter().position(|known| known.key.to_string() == change.vkey);
+            match (&change.op[..], known, change.last_trusted_size) {
+                ("add", None, _) if change.seq < vouched => {
+                    let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
+                    let limit = ends.get(&change.vkey).copied().unwrap_or(u64::MAX);
+                    let source = format!("introduced by log entry {}", change.seq);
+                    self.keys.push(TrustedKey { key, source, limit });
+                }
+                ("retire" | "revoke", Some(known), Some(last)) if last < self.keys[known].limit => {
+                    let reach = match without.get(&change.vkey[..]) {
+                        Some(reach) => *reach,
+                        None => self.reach(Some(known)),
+                    };
+                    without.insert(&change.vkey, reach);
+                    if change.seq >= reach {
+                        continue;
+                    }
+                    self.keys[known].limit = last;
+                    ends.insert(change.vkey.clone(), last);
+                }
+                _ => continue,
+            }
+            vouched = self.reach(None);
+            without.clear();
         }
     }
 
-    /// The largest size of the log that a trusted key has signed which `counts` at that size.
-    fn reach(&mut self, counts: impl Fn(&TrustedKey, u64) -> bool) -> u64 {
+    /// The largest size of the log that a trusted key has signed which counts at that size, but for one of them.
+    fn reach(&mut self, but_for: Option<usize>) -> u64 {
         let notes = self.notes;
         let size = |note: usize| notes[note].checkpoint().size();
         let signed = |note: &usize| {
             (0..self.keys.len()).any(|key| {
-                counts(&self.keys[key], size(*note)) && self.verdict(*note, key) == Verdict::Signed
+                but_for != Some(key)
+                    && size(*note) <= self.keys[key].limit
+                    && self.verdict(*note, key) == Verdict::Signed
             })
         };
         (0..notes.len()).rev().find(signed).map_or(0, size)
@@ -108,7 +130,11 @@ impl<'n> Trust<'n> {
 
     fn verdict(&mut self, note: usize, key: usize) -> Verdict {
         let (stated, trusted) = (&self.notes[note], &self.keys[key].key);
-        *self.verdicts.entry((note, key)).or_insert_with(|| match stated.verdict(trusted) {
+        let number = self.seen.iter().position(|seen| seen == trusted).unwrap_or_else(|| {
+            self.seen.push(trusted.clone());
+            self.seen.len() - 1
+        });
+        *self.verdicts.entry((note, number)).or_insert_with(|| match stated.verdict(trusted) {
             // A key is for the log of its name alone.
             Verdict::Signed if trusted.name() != stated.checkpoint().origin() => Verdict::NotSigned,
             verdict => verdict,

@@ -62,7 +62,7 @@ pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
         }
         Standing::Unreadable { why } => refused(
             format!("the log cannot be held against what is remembered of it ({why})"),
-            &["`cairn verify` says what is damaged; restore a backup"],
+            &["`cairn verify` says what is damaged; restore that from a backup"],
             false,
         ),
         Standing::OtherLog { origin, newest } => {
@@ -134,10 +134,13 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
     let seen = heads.log_at(&location.path);
     let mut logs: Vec<String> = here.into_iter().chain(seen).collect();
     logs.dedup();
-    logs.retain(|origin| heads.read(origin).is_ok_and(|remembered| !remembered.heads.is_empty()));
+    // Also what cannot be read: that is one of the states this is the way out of.
+    logs.retain(|origin| heads.read(origin).map_or(true, |remembered| !remembered.heads.is_empty()));
     for origin in &logs {
         heads.forget(origin, &location.path).map_err(CliError::failed)?;
     }
+    // Even if nothing else is known of the log that was here.
+    heads.forget_place(&location.path).map_err(CliError::failed)?;
     if app.ui.json {
         app.ui.print_json(&json!({"forgotten": logs}))?;
     } else if logs.is_empty() {

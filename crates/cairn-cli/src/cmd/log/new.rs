@@ -81,7 +81,8 @@ fn last_known(cairn: &Cairn, origin: String) -> Result<LostHead, CliError> {
         return Ok(LostHead { origin: origin.clone(), head: head.clone() });
     }
     let remembered = match StateFolder::find() {
-        Some(state) => HeadFolder::new(state.heads()).read(&origin).map_err(CliError::failed)?.heads.pop(),
+        // What cannot be read is one of the reasons to begin anew: then the log's own word is what is left.
+        Some(state) => HeadFolder::new(state.heads()).read(&origin).unwrap_or_default().heads.pop(),
         None => None,
     };
     if let Some(head) = remembered {

@@ -1,0 +1,194 @@
+//! Whom `verify` believes: keys that were given, keys that were revoked, and logs that lie where another one was.
+
+use std::path::{Path, PathBuf};
+
+use cairn::core::entry::KeyOp;
+use cairn::core::log::Checkpoint;
+use cairn::core::note::{SigningKey, VerifyingKey};
+use cairn::{
+    Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKey, Reason, Report, Scope, Standing,
+    ThoughtType,
+};
+use rusqlite::params;
+
+/// A database, its keys and what is remembered of it, in three folders.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        for name in ["data", "elsewhere"] {
+            std::fs::create_dir(place.0.path().join(name)).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn database(&self) -> PathBuf {
+        self.path("data/cairn.db")
+    }
+
+    fn keys(&self) -> KeyFolder {
+        KeyFolder::new(self.path("keys"))
+    }
+
+    fn options(&self) -> Options {
+        Options::new().signer(self.keys()).heads(self.path("heads"))
+    }
+
+    fn open(&self) -> Cairn {
+        self.options().open(self.database()).unwrap()
+    }
+
+    fn secret(&self, origin: &str) -> SigningKey {
+        cairn::load_key(&self.keys().path(origin)).unwrap().unwrap()
+    }
+}
+
+fn think(cairn: &Cairn, content: &str) {
+    cairn.record(NewThought::new(ThoughtType::Decision, content).session("s").agent("ada")).unwrap();
+}
+
+fn change(cairn: &Cairn, op: KeyOp, key: &VerifyingKey, last_trusted_size: Option<u64>) {
+    cairn.change_key(KeyChange { op, key: key.clone(), last_trusted_size, reason: None }).unwrap();
+}
+
+/// States the log as it is, behind Cairn's back.
+fn state(path: &Path, key: &SigningKey) -> u64 {
+    let sql = rusqlite::Connection::open(path).unwrap();
+    let (origin, size, root): (String, u64, [u8; 32]) = sql
+        .query_row("SELECT origin, size, root FROM log", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    let note = Checkpoint::new(&origin, size, cairn::Sha(root)).unwrap().signed(&[key]).unwrap().to_string();
+    sql.execute("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)", params![size, note]).unwrap();
+    size
+}
+
+fn verified_with(cairn: &Cairn, key: &VerifyingKey) -> Report {
+    let key = OutsideKey { key: key.clone(), source: "given".to_string(), must_have_signed: true };
+    let outside = Outside { keys: vec![key], ..Outside::default() };
+    cairn.verify_against(&Scope::All, outside, &|_| {}).unwrap()
+}
+
+#[test]
+fn a_key_that_is_given_counts_alone_whatever_is_remembered() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let origin = cairn.checkpoint().unwrap().origin;
+    assert!(verified_with(&cairn, place.secret(&origin).verifying_key()).valid());
+    let stranger = cairn::random_key(&origin).unwrap();
+    let report = verified_with(&cairn, stranger.verifying_key());
+    assert!(!report.valid(), "{report:?}");
+    assert_eq!(report.coverage.unwrap().signed, 0);
+}
+
+#[test]
+fn a_revoked_key_brings_in_no_other_one_and_takes_none_away() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    let stolen = place.secret(&stated.origin);
+    change(&cairn, KeyOp::Revoke, stolen.verifying_key(), Some(stated.size));
+    let new = place.keys().make_next(&stated.origin).unwrap();
+    place.keys().replace(&stated.origin).unwrap();
+    change(&cairn, KeyOp::Add, &new, None);
+    let trusted = cairn.checkpoint().unwrap().size;
+    cairn.close();
+
+    // Who has stolen the key goes on: with an entry that brings in a key of theirs, and one that ends the new one.
+    let thief = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
+    let theirs = cairn::random_key(&stated.origin).unwrap();
+    change(&thief, KeyOp::Add, theirs.verifying_key(), None);
+    change(&thief, KeyOp::Revoke, &new, Some(0));
+    state(&place.database(), &stolen);
+    think(&thief, "never decided");
+    thief.close();
+    state(&place.database(), &theirs);
+
+    let nobody = Options::new().open(place.database()).unwrap();
+    let report = verified_with(&nobody, &new);
+    assert_eq!(report.coverage.as_ref().unwrap().signed, trusted, "{report:?}");
+    assert!(report.findings.iter().any(|finding| finding.message.contains("not the log's")), "{report:?}");
+}
+
+#[test]
+fn another_log_in_the_place_of_one_that_was_seen_is_reported() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let seen = cairn.checkpoint().unwrap();
+    cairn.close();
+    // The past as somebody would like it, in a log of a new name.
+    let other = place.path("elsewhere/cairn.db");
+    let forger = Options::new().signer(KeyFolder::new(place.path("other-keys"))).open(&other).unwrap();
+    think(&forger, "another one");
+    forger.close();
+    std::fs::copy(&other, place.database()).unwrap();
+    let cairn = place.open();
+    assert!(matches!(cairn.standing(), Standing::OtherLog { .. }));
+    let report = cairn.verify(&Scope::All).unwrap();
+    assert!(!report.valid(), "{report:?}");
+    assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
+    assert!(report.findings[0].message.contains(&seen.origin), "{}", report.findings[0].message);
+    drop(cairn);
+
+    // One that is known from elsewhere may have been moved here: that is told.
+    let known = place.options().open(&other).unwrap();
+    known.checkpoint().unwrap();
+    known.close();
+    std::fs::copy(&other, place.database()).unwrap();
+    let report = place.open().verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{report:?}");
+    assert!(report.notes.iter().any(|note| note.contains(&seen.origin)), "{:?}", report.notes);
+}
+
+#[test]
+fn a_short_copy_with_another_past_is_no_older_copy() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.checkpoint().unwrap();
+    cairn.close();
+    let copy = place.path("elsewhere/copy.db");
+    std::fs::copy(place.database(), &copy).unwrap();
+    let cairn = place.open();
+    for text in ["two", "three", "four"] {
+        think(&cairn, text);
+        cairn.checkpoint().unwrap();
+    }
+    cairn.close();
+    // Somebody with the key goes on with the copy, at the same sizes, and not as far.
+    let other = Options::new().signer(place.keys()).open(&copy).unwrap();
+    for text in ["two, there", "three, there"] {
+        think(&other, text);
+        other.checkpoint().unwrap();
+    }
+    other.close();
+    let there = place.options().open(&copy).unwrap();
+    assert!(matches!(there.standing(), Standing::Diverged { .. }), "{:?}", there.standing());
+    let report = there.verify(&Scope::All).unwrap();
+    assert!(report.findings.iter().any(|finding| finding.message.contains("another branch")), "{report:?}");
+}
+
+#[test]
+fn what_is_remembered_and_cannot_be_read_is_a_finding_beside_the_others() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let origin = cairn.checkpoint().unwrap().origin;
+    cairn.close();
+    let heads = cairn::HeadFolder::new(place.path("heads")).path(&origin);
+    std::fs::write(&heads, b"no heads \xff").unwrap();
+    let report = place.open().verify(&Scope::All).unwrap();
+    assert_eq!((report.records, report.findings_total), (1, 1), "{report:?}");
+    let Report { findings, .. } = report;
+    assert_eq!(findings[0].reason, Reason::Malformed);
+    assert!(findings[0].message.contains(heads.to_str().unwrap()), "{}", findings[0].message);
+}
