@@ -25,6 +25,8 @@ mod session_entities;
 mod session_events;
 /// Folding random events.
 mod session_fold;
+/// States that were written down.
+mod session_kept;
 /// The rules of turns and summaries.
 mod session_rules;
 /// Sessions for tests.

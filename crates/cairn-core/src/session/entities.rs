@@ -14,14 +14,14 @@ use super::op::{Ambiguous, Detail, EntityOp, OpResult, Row, Stored, UserAction};
 #[derive(Debug, Clone, Default)]
 pub struct Entities {
     /// Those that were dropped stand in it until they are more than half.
-    list: Vec<Arc<Entity>>,
+    pub(super) list: Vec<Arc<Entity>>,
     dropped: usize,
     by_ref: Arc<HashMap<String, usize>>,
     by_id: Arc<HashMap<String, HashMap<String, usize>>>,
     /// Drafts that were saved in this turn, whose own bodies go when it ends.
-    just_saved: Vec<String>,
+    pub(super) just_saved: Vec<String>,
     /// The last number given out, by what stands before it in a ref: `recipe`, `gen_recipe`.
-    counters: Arc<HashMap<String, u64>>,
+    pub(super) counters: Arc<HashMap<String, u64>>,
 }
 
 /// What the fold knows while it applies an event.
@@ -399,7 +399,7 @@ impl Entities {
     }
 
     /// With nothing in the list that was dropped.
-    fn index_again(&mut self) {
+    pub(super) fn index_again(&mut self) {
         self.dropped = 0;
         let refs = self.list.iter().enumerate();
         self.by_ref =

@@ -72,7 +72,7 @@ pub enum Tier {
 }
 
 /// One thing.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Entity {
     /// What it is called in the session.
     pub entity_ref: String,
@@ -107,6 +107,7 @@ pub struct Entity {
     /// The events that made it what it is, oldest first: positions in the log.
     pub events: Vec<u64>,
     /// Whether it was dropped. Then it is listed no more, and goes with the next others.
+    #[serde(skip)]
     pub(super) dropped: bool,
 }
 

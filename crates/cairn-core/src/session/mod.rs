@@ -8,10 +8,12 @@
 //! - [`entity`]: Layer 1, one thing a session knows of.
 //! - [`entities`]: all of them, and what operations do to them.
 //! - [`state`]: the fold, with Layer 2 (conversation) and Layer 3 (reasoning).
+//! - [`kept`]: a state as text, so that a long session need not be folded from its beginning.
 
 pub mod entities;
 pub mod entity;
 pub mod event;
+pub mod kept;
 pub mod op;
 pub mod state;
 mod wire;

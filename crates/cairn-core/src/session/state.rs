@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::entity::{Ambiguous, Entities, Moment, OpResult};
@@ -22,6 +23,8 @@ pub struct SessionState {
     pub open: bool,
     /// Position in the log of the newest event.
     pub seq: u64,
+    /// How many events it is the fold of.
+    pub length: u64,
     /// Layer 1.
     pub entities: Entities,
     /// Layers 2 and 3, turn by turn: `turns[0]` is turn 1.
@@ -39,7 +42,7 @@ pub struct SessionState {
 }
 
 /// A value, and the event it came from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Noted<T> {
     /// The value.
     pub value: T,
@@ -48,7 +51,7 @@ pub struct Noted<T> {
 }
 
 /// One turn: what was said, decided and done.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Turn {
     /// Its number.
     pub turn: u64,
@@ -79,7 +82,7 @@ pub struct Turn {
 }
 
 /// What the agent answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Reply {
     /// In full.
     pub full: String,
@@ -88,7 +91,7 @@ pub struct Reply {
 }
 
 /// What the user is waited for, since when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenPending {
     /// What.
     pub pending: Pending,
@@ -99,7 +102,7 @@ pub struct OpenPending {
 }
 
 /// A fact that the user stated.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
     /// What it is about.
     pub key: String,
@@ -190,6 +193,7 @@ impl SessionState {
             Event::SummaryApplied(summary) => self.summarise(&summary, seq)?,
         }
         self.seq = seq;
+        self.length += 1;
         Ok(results)
     }
 
