@@ -133,7 +133,7 @@ impl Cairn {
                 ids: options.ids,
                 roadmaps,
                 readings: Readings::default(),
-                states: States::default(),
+                states: States::new(options.keep_states_after),
                 running: OnceLock::new(),
             }),
         })
@@ -427,9 +427,12 @@ impl Cairn {
         })
     }
 
-    /// Builds everything that is derived from the records anew: the search index and the list of actions.
+    /// Builds everything that is derived from the records anew: the search index and the list of actions. Kept states of
+    /// sessions are forgotten.
     pub fn rebuild(&self) -> Result<()> {
-        self.writer()?.rebuild()
+        self.writer()?.rebuild()?;
+        self.inner.states.clear();
+        Ok(())
     }
 
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.

@@ -2,6 +2,7 @@
 
 mod append;
 mod brief;
+mod fold;
 #[cfg(feature = "o200k")]
 mod o200k;
 mod ops;
@@ -24,6 +25,7 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use append::States;
 pub use brief::{BriefComparison, BriefInfo, BriefRequest, BuiltBrief, SectionComparison, StoredBriefView};
+pub(crate) use fold::{advance, digest, keep};
 pub use verdict::{BriefVerdict, RedactedSource};
 pub use view::{EntityView, EventView, StatePart};
 

@@ -55,6 +55,7 @@ pub struct Options {
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) heads: Option<HeadFolder>,
     pub(crate) automatic: bool,
+    pub(crate) keep_states_after: u64,
 }
 
 impl Options {
@@ -70,6 +71,7 @@ impl Options {
             signer: None,
             heads: None,
             automatic: true,
+            keep_states_after: 4096,
         }
     }
 
@@ -131,6 +133,13 @@ impl Options {
     /// none covers, and at the end. They are by default.
     pub fn automatic_checkpoints(mut self, automatic: bool) -> Options {
         self.automatic = automatic;
+        self
+    }
+
+    /// Keeps the state of a session in the file whenever it has grown by this many events, and by a third: then whoever
+    /// opens the file folds only what is newer. 4,096 unless told otherwise; fewer make the file longer.
+    pub fn keep_states_after(mut self, events: u64) -> Options {
+        self.keep_states_after = events;
         self
     }
 

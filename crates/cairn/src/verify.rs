@@ -6,6 +6,7 @@
 mod chain;
 mod checkpoints;
 mod context;
+mod fold;
 mod memory;
 mod record;
 mod redaction;

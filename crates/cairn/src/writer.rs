@@ -12,17 +12,21 @@ mod redact;
 mod repeated;
 mod step;
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use cairn_core::id::SessionId;
+use cairn_core::session::SessionState;
 use cairn_core::thought::Thought;
 use tokio::sync::oneshot;
 
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
+use crate::memory::keep;
 use crate::options::Clock;
 use crate::proof::Message;
 use crate::seal::SealKey;
@@ -43,6 +47,8 @@ const CATCH_UP_ROWS: u64 = 512;
 /// Beyond this many uncovered entries they are caught up even while thoughts keep coming, lest the next
 /// search wait for minutes of work.
 const MAX_BEHIND: u64 = 1 << 16;
+/// States that wait to be kept, at most: one that is let go costs the next reader some time.
+const MAX_FOLDS: usize = 64;
 /// How long a writer that has just served many callers waits for them to come back.
 const GATHER: Duration = Duration::from_micros(200);
 
@@ -108,6 +114,8 @@ enum Job {
     WriteAndIndex(Box<dyn Write>),
     CatchUp(oneshot::Sender<Result<()>>),
     Rebuild(oneshot::Sender<Result<()>>),
+    /// A state to be kept when nothing else is to be done.
+    KeepFold(SessionId, Arc<SessionState>),
     Stop,
 }
 
@@ -125,7 +133,8 @@ impl Writer {
         let (jobs, queue) = channel();
         let work = move || {
             let (leaf, link) = (Vec::new(), Vec::new());
-            Work { store, clock, heads: None, leaf, link, behind: 0, grown, size: 0 }.run(&queue)
+            Work { store, clock, heads: None, leaf, link, behind: 0, folds: VecDeque::new(), grown, size: 0 }
+                .run(&queue)
         };
         let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(work);
         Writer { jobs, thread: Mutex::new(thread.ok()), refused: OnceLock::new() }
@@ -174,6 +183,11 @@ impl Writer {
         self.ask(Job::Rebuild)
     }
 
+    /// Has the state of a session kept in the file, when there is nothing else to do.
+    pub fn keep_fold(&self, session_id: SessionId, state: Arc<SessionState>) {
+        let _ = self.jobs.send(Job::KeepFold(session_id, state));
+    }
+
     fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let _ = self.jobs.send(job(reply));
@@ -204,6 +218,8 @@ struct Work {
     link: Vec<u8>,
     /// How far the derived tables are behind, as far as is known.
     behind: u64,
+    /// States that wait to be kept, each session once.
+    folds: VecDeque<(SessionId, Arc<SessionState>)>,
     /// Who makes checkpoints.
     grown: Sender<Message>,
     /// Entries in the log after the last transaction.
@@ -220,7 +236,7 @@ impl Work {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     // Nobody waits for this, and whoever needs the index next will catch up and see the error.
-                    idle_known = matches!(self.catch_up_once(), Ok(0) | Err(_));
+                    idle_known = matches!(self.catch_up_once(), Ok(0) | Err(_)) && !self.keep_fold();
                     continue;
                 }
             };
@@ -252,13 +268,16 @@ impl Work {
                 match job {
                     Job::CatchUp(reply) => drop(reply.send(self.catch_up_all())),
                     Job::Rebuild(reply) => {
+                        self.folds.clear();
                         let rebuilt = self.store.clear_derived().map_err(Error::from);
                         drop(reply.send(rebuilt.and_then(|()| self.catch_up_all())));
                     }
+                    Job::KeepFold(session_id, state) => self.await_fold(session_id, state),
                     Job::Write(_) | Job::WriteAndIndex(_) | Job::Stop => {}
                 }
             }
             if stop {
+                while self.keep_fold() {}
                 return;
             }
             if self.behind > MAX_BEHIND {
@@ -266,6 +285,21 @@ impl Work {
                 let _ = self.catch_up_once();
             }
         }
+    }
+
+    fn await_fold(&mut self, session_id: SessionId, state: Arc<SessionState>) {
+        self.folds.retain(|(known, _)| *known != session_id);
+        self.folds.push_back((session_id, state));
+        if self.folds.len() > MAX_FOLDS {
+            self.folds.pop_front();
+        }
+    }
+
+    /// Keeps one of the states that wait; false if none does. If it does not work, the events are folded next time.
+    fn keep_fold(&mut self) -> bool {
+        let Some((session_id, state)) = self.folds.pop_front() else { return false };
+        let _ = keep(&mut *self.store, &session_id, &state);
+        true
     }
 
     fn catch_up_once(&mut self) -> std::result::Result<u64, StoreError> {

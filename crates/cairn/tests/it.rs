@@ -15,6 +15,9 @@ mod concurrent;
 /// Snapshots of roadmaps, and what drifted.
 #[path = "it/context.rs"]
 mod context;
+/// States of sessions that the file keeps.
+#[path = "it/fold.rs"]
+mod fold;
 /// Working memory and briefs.
 #[path = "it/memory.rs"]
 mod memory;

@@ -17,6 +17,16 @@ CREATE TABLE seal (
   key BLOB NOT NULL
 ) STRICT;
 
+-- States of long sessions: what folding a session's events up to the one at `seq` gives, in form `v`. Nothing that is
+-- not in `event`; `sha256` is over all of it, so that damage is not taken for a state.
+CREATE TABLE fold (
+  session_no INTEGER PRIMARY KEY,
+  seq        INTEGER NOT NULL,
+  v          INTEGER NOT NULL,
+  sha256     BLOB    NOT NULL,
+  state      TEXT    NOT NULL
+) STRICT;
+
 -- The few entries that say something about the log itself, without looking at all the others.
 CREATE INDEX entry_about_log ON entry (kind, seq) WHERE kind IN ('continuation', 'key', 'redaction');
 

@@ -12,6 +12,7 @@ use cairn_core::session::event::{self, Event};
 use cairn_core::session::state::{Misfit, RecordedEvent};
 use cairn_core::time::Timestamp;
 
+use super::fold::read;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{EventText, ReadEvent, StoreError};
@@ -24,31 +25,66 @@ pub(super) const ROUNDS: usize = 100;
 
 /// Sessions of which older states are kept.
 const LOOKED_BACK: usize = 4;
-/// Every so many events one is kept.
-const MILESTONE: u64 = 512;
 
 /// States of sessions, so that a call folds only what is new. Verification never asks here.
-#[derive(Default)]
 pub(crate) struct States {
+    /// Events that a session must have grown by before its state is kept in the file again.
+    keep_after: u64,
+    /// Of how many events the state is that the file keeps.
+    kept: Mutex<HashMap<SessionId, u64>>,
     newest: Mutex<HashMap<SessionId, Arc<SessionState>>>,
     /// States of the past, oldest first, of the sessions that were last looked back on.
     past: Mutex<VecDeque<(SessionId, Vec<Arc<SessionState>>)>>,
 }
 
 impl States {
-    fn get(&self, session_id: &SessionId) -> Option<Arc<SessionState>> {
+    pub(crate) fn new(keep_after: u64) -> States {
+        States { keep_after, kept: Mutex::default(), newest: Mutex::default(), past: Mutex::default() }
+    }
+
+    /// Forgets everything, for whoever no longer believes it.
+    pub(crate) fn clear(&self) {
+        let locked = (self.kept.lock(), self.newest.lock(), self.past.lock());
+        if let (Ok(mut kept), Ok(mut newest), Ok(mut past)) = locked {
+            kept.clear();
+            newest.clear();
+            past.clear();
+        }
+    }
+
+    /// Notes that the file keeps a state of that many events.
+    pub(super) fn note_kept(&self, session_id: &SessionId, length: u64) {
+        if let Ok(mut kept) = self.kept.lock() {
+            kept.insert(session_id.clone(), length);
+        }
+    }
+
+    /// Whether the state of so many events should be kept in the file; if so, that is noted. A session must have grown by
+    /// a third since the last time, so that all states ever written are together a few times as long as the last.
+    pub(super) fn is_due(&self, session_id: &SessionId, length: u64) -> bool {
+        let Ok(mut kept) = self.kept.lock() else { return false };
+        let last = kept.get(session_id).copied().unwrap_or(0);
+        let grown = length.saturating_sub(last);
+        let due = grown >= self.keep_after.max(last / 3).max(1);
+        if due {
+            kept.insert(session_id.clone(), length);
+        }
+        due
+    }
+
+    pub(super) fn get(&self, session_id: &SessionId) -> Option<Arc<SessionState>> {
         self.newest.lock().ok()?.get(session_id).cloned()
     }
 
     /// The latest of the kept states that is not after a position of the log.
-    fn milestone(&self, session_id: &SessionId, to: u64) -> Option<Arc<SessionState>> {
+    pub(super) fn milestone(&self, session_id: &SessionId, to: u64) -> Option<Arc<SessionState>> {
         let past = self.past.lock().ok()?;
         let (_, states) = past.iter().find(|(known, _)| known == session_id)?;
         states[..states.partition_point(|state| state.seq <= to)].last().cloned()
     }
 
     /// Keeps states that were met on the way, each later than those that are kept.
-    fn keep(&self, session_id: &SessionId, met: Vec<Arc<SessionState>>) {
+    pub(super) fn keep(&self, session_id: &SessionId, met: Vec<Arc<SessionState>>) {
         let (Ok(mut past), false) = (self.past.lock(), met.is_empty()) else { return };
         let mut states = match past.iter().position(|(known, _)| known == session_id) {
             Some(place) => past.remove(place).map(|(_, states)| states).unwrap_or_default(),
@@ -60,7 +96,7 @@ impl States {
         past.truncate(LOOKED_BACK);
     }
 
-    fn put(&self, session_id: &SessionId, state: Arc<SessionState>) {
+    pub(super) fn put(&self, session_id: &SessionId, state: Arc<SessionState>) {
         if let Ok(mut states) = self.newest.lock() {
             if states.len() >= REMEMBERED && !states.contains_key(session_id) {
                 states.clear();
@@ -169,7 +205,7 @@ impl Cairn {
                     let results =
                         after.take(recorded).map_err(|misfit| refusal(&session_id, &before, misfit))?;
                     let after = Arc::new(after);
-                    self.inner.states.put(&session_id, after.clone());
+                    self.remember(&session_id, &after);
                     return Ok(Done { after, results, seq });
                 }
             }
@@ -199,58 +235,6 @@ impl Cairn {
     fn state_before(&self, event: &ReadEvent) -> Result<Arc<SessionState>> {
         self.fold_to(&event.session_id, event.seq - 1)
     }
-
-    /// The newest state of a session; none if it has no memory.
-    pub(super) fn state(&self, session_id: &SessionId) -> Result<Option<Arc<SessionState>>> {
-        let Some(head) = self.inner.store.memory(session_id.as_str())? else { return Ok(None) };
-        let known = self.inner.states.get(session_id);
-        if let Some(state) = known.as_ref().filter(|state| state.seq == head.newest) {
-            return Ok(Some(state.clone()));
-        }
-        let from = known.filter(|state| state.seq < head.newest).unwrap_or_default();
-        let state = Arc::new(self.fold(session_id, (*from).clone(), head.newest, &mut |_| {})?);
-        self.inner.states.put(session_id, state.clone());
-        Ok(Some(state))
-    }
-
-    /// The state of a session as it was up to a position of the log.
-    pub(super) fn fold_to(&self, session_id: &SessionId, to: u64) -> Result<Arc<SessionState>> {
-        let from = self.inner.states.milestone(session_id, to).unwrap_or_default();
-        let mut met = Vec::new();
-        let state =
-            self.fold(session_id, (*from).clone(), to, &mut |state| met.push(Arc::new(state.clone())))?;
-        self.inner.states.keep(session_id, met);
-        Ok(Arc::new(state))
-    }
-
-    /// The same from the events alone, for whoever must not believe what is kept.
-    pub(super) fn fold_anew(&self, session_id: &SessionId, to: u64) -> Result<Arc<SessionState>> {
-        Ok(Arc::new(self.fold(session_id, SessionState::default(), to, &mut |_| {})?))
-    }
-
-    /// Applies the events up to a position of the log; shows `milestone` every so many of them.
-    ///
-    /// In one thread: parsing in another was tried and is slower, for the memory that changes hands.
-    fn fold(
-        &self,
-        session_id: &SessionId,
-        mut state: SessionState,
-        to: u64,
-        milestone: &mut dyn FnMut(&SessionState),
-    ) -> Result<SessionState> {
-        let mut failed = Ok(());
-        let mut count = 0;
-        self.inner.store.events(session_id.as_str(), state.seq, to, &mut |event| {
-            let unfit = |_| damaged(&format!("event {} does not fit what came before", event.seq));
-            failed = read(event).and_then(|recorded| state.take(recorded).map(drop).map_err(unfit));
-            count += 1;
-            if failed.is_ok() && count % MILESTONE == 0 {
-                milestone(&state);
-            }
-            failed.is_ok()
-        })?;
-        failed.map(|()| state)
-    }
 }
 
 /// What is said to a call that gave up.
@@ -270,17 +254,6 @@ fn fits(state: &SessionState, event: &Event) -> std::result::Result<(), Misfit> 
             state.clone().apply(&trial).map(drop)
         }
     }
-}
-
-fn read(event: EventText<'_>) -> Result<RecordedEvent> {
-    let parsed =
-        Event::parse(event.kind, event.v, event.body).map_err(|error| damaged(&error.to_string()))?;
-    let at = Timestamp::parse(event.created_at).map_err(|error| damaged(&error.to_string()))?;
-    Ok(RecordedEvent { seq: event.seq, at, event: parsed })
-}
-
-fn damaged(what: &str) -> Error {
-    StoreError::Damaged(what.to_string()).into()
 }
 
 fn canonical_text(event: &Event) -> Result<String> {

@@ -31,11 +31,11 @@ use crate::search::{SearchHit, Terms};
 use crate::verify::{Finding, Progress};
 
 pub use rows::{
-    BriefHead, BriefRow, ContextRow, EventRow, EventText, MemoryHead, ParentLink, ReadBrief, ReadEvent,
-    RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow,
+    BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
+    ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow,
 };
 pub use stored::{
-    ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredThought, Totals,
+    ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
 };
 
 /// What a database could not do, in words a user can act on: no paths, no SQL.
@@ -144,6 +144,8 @@ pub trait Store: Send + Sync {
         to: u64,
         visit: &mut dyn FnMut(EventText<'_>) -> bool,
     ) -> Result<()>;
+    /// The kept state of a session, if there is one up to a position of the log at most; false if there is none.
+    fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool>;
     /// The event recorded under a key.
     fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>>;
     /// The content of a body.
@@ -239,7 +241,10 @@ pub trait StoreWriter: Send {
     fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()>;
     /// Brings the derived tables up to date with at most `rows` more entries; returns how many are left.
     fn catch_up(&mut self, rows: u64) -> Result<u64>;
-    /// Empties the derived tables, so that [`StoreWriter::catch_up`] builds them anew.
+    /// Keeps the state of a session in place of an older one, if its last event is one of that session. Does not wait
+    /// long for other writers.
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()>;
+    /// Empties the derived tables, so that [`StoreWriter::catch_up`] builds them anew. Kept states come back with time.
     fn clear_derived(&mut self) -> Result<()>;
 }
 
@@ -352,6 +357,10 @@ pub trait Audit: Send {
     fn context_seq(&self, id: u64) -> Result<Option<u64>>;
     /// The event of an entry, as stored; false if there is none.
     fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool>;
+    /// Visits the kept states of sessions, as stored.
+    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()>;
+    /// Visits the events of a session up to a position of the log, in order, until the visitor says no.
+    fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()>;
     /// The content of a digest: the first event that names it, and the content, as stored.
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool>;
     /// The brief of an entry, as stored; false if there is none.

@@ -202,6 +202,19 @@ pub struct ReadEvent {
     pub body: String,
 }
 
+/// The state of a session as it is kept beside the events it comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct FoldRow<'a> {
+    /// Position in the log of the last event that is part of it.
+    pub seq: u64,
+    /// The form of the state.
+    pub v: u64,
+    /// SHA-256 of all of this.
+    pub sha256: &'a [u8],
+    /// The state.
+    pub state: &'a str,
+}
+
 /// A stored brief as it is read.
 #[derive(Debug, Clone)]
 pub struct ReadBrief {

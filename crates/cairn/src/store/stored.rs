@@ -183,3 +183,20 @@ pub struct StoredBrief<'a> {
     /// See [`super::BriefRow::data`].
     pub data: Option<&'a str>,
 }
+
+/// The kept state of a session, as stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredFold<'a> {
+    /// The number of its session.
+    pub session_no: i64,
+    /// The label of its session; none if there is no such session.
+    pub session_id: Option<&'a str>,
+    /// Position in the log of the last event that is part of it; none if it is no number.
+    pub seq: Option<i64>,
+    /// The form of the state; none if it is no number.
+    pub v: Option<i64>,
+    /// Its digest.
+    pub sha256: &'a [u8],
+    /// The state; none if it is no text.
+    pub state: Option<&'a str>,
+}

@@ -6,6 +6,7 @@ use cairn_core::Sha;
 use cairn_core::log::{Edge, Node};
 
 use super::checkpoints::{self, Outside};
+use super::fold;
 use super::record::Checker;
 use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
@@ -109,7 +110,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     })
 }
 
-/// Checks the entries in as many parts as there are cores, and the search index beside them.
+/// Checks the entries in as many parts as there are cores, and the search index and kept states beside them.
 fn check_parts(
     store: &dyn Store,
     head: &LogHead,
@@ -128,6 +129,7 @@ fn check_parts(
             store.audit()?.search_index(&mut |finding| findings.add(finding))?;
             Ok::<_, StoreError>(findings)
         });
+        let folds = scope.spawn(|| fold::check(&*store.audit()?));
         let mut workers = Vec::new();
         for first in (0..chunks).step_by(share as usize) {
             let last = (first + share).min(chunks);
@@ -147,6 +149,7 @@ fn check_parts(
             .collect::<std::result::Result<_, StoreError>>()?;
         progress(Progress { done: head.size, total: head.size, what: "search index" });
         findings.append(index.join().map_err(failed)??);
+        findings.append(folds.join().map_err(failed)??);
         Ok(parts)
     })
 }

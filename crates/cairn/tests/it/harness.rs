@@ -31,7 +31,10 @@ pub fn counting() -> Options {
 }
 
 fn signing_in(folder: &Path) -> Options {
-    Options::new().signer(cairn::KeyFolder::new(folder.join("keys"))).heads(folder.join("heads"))
+    let options =
+        Options::new().signer(cairn::KeyFolder::new(folder.join("keys"))).heads(folder.join("heads"));
+    // Early, so that short sessions have kept states as well.
+    options.keep_states_after(2)
 }
 
 impl TestCairn {
@@ -90,6 +93,19 @@ impl TestCairn {
         let thought = self.cairn.record(draft).unwrap();
         self.check();
         thought
+    }
+
+    /// Waits until the file keeps the states of so many sessions, which happens when the writer has nothing else to do.
+    pub fn wait_for_folds(&self, sessions: u64) {
+        let sql = self.sql();
+        let count = || sql.query_row("SELECT count(*) FROM fold", [], |row| row.get::<_, u64>(0)).unwrap();
+        for _ in 0..600 {
+            if count() >= sessions {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("{} states are kept, not {sessions}", count());
     }
 
     /// Everything that is stored verifies.

@@ -1,17 +1,22 @@
 //! Writing: one connection, immediate transactions.
 
+use std::time::Duration;
+
 use cairn_core::Sha;
 use cairn_core::log::Node;
 use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, fts5, memory, read, redact};
+use super::{SqliteStore, context, fts5, memory, read, redact, wait_for_turn};
 use crate::context::ContextHead;
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead, SessionHead,
-    StoreError, StoreWriter, Target, TaskHead, ThoughtRow,
+    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead,
+    SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow,
 };
+
+/// How long others are waited for before something is kept that can be done without.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -52,12 +57,22 @@ impl StoreWriter for SqliteWriter {
         catch_up(&mut self.connection, rows).map_err(store_error)
     }
 
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+        // Nobody needs it so much that a program should wait for others before it can end.
+        let kept = self
+            .connection
+            .busy_timeout(PATIENCE)
+            .and_then(|()| memory::keep_fold(&self.connection, session_id, fold));
+        self.connection.busy_handler(Some(wait_for_turn)).and(kept).map_err(store_error)
+    }
+
     fn clear_derived(&mut self) -> Result<()> {
         let clear = |connection: &mut Connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // The index may be the damaged part, so it is made anew rather than asked to empty itself.
             transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
             transaction.execute("DELETE FROM action", [])?;
+            transaction.execute("DELETE FROM fold", [])?;
             context::clear_nodes(&transaction)?;
             transaction.execute("UPDATE derived SET through = 0", [])?;
             fts5::note_parts(&transaction, &fts5::SEARCH)?;

@@ -5,10 +5,10 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::store_error;
-use super::{check, redact};
+use super::{check, memory, redact};
 use crate::store::{
-    Audit, ChainOf, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent,
-    StoredThought, Totals,
+    Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
+    StoredEvent, StoredFold, StoredThought, Totals,
 };
 use crate::verify::Finding;
 
@@ -341,6 +341,20 @@ impl Audit for SqliteAudit {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
+        let mut done = Ok(());
+        memory::folds(&self.connection, &mut |fold| {
+            done = visit(fold);
+            done.is_ok()
+        })
+        .map_err(store_error)?;
+        done
+    }
+
+    fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()> {
+        memory::events(&self.connection, session_id, 0, to, visit).map_err(store_error)
     }
 
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {

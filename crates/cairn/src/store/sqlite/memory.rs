@@ -8,7 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
 use crate::store::{
-    BriefHead, BriefRow, EventRow, EventText, MemoryHead, ReadBrief, ReadEvent, SessionCounts,
+    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, SessionCounts,
+    StoredFold,
 };
 
 /// How far a session's memory has come; none if it has none.
@@ -69,6 +70,69 @@ pub fn events(
             body: text(5)?,
         };
         if !visit(event) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The kept state of a session, if there is one up to a position of the log at most.
+pub fn fold(
+    connection: &Connection,
+    session_id: &str,
+    to: u64,
+    visit: &mut dyn FnMut(FoldRow<'_>),
+) -> rusqlite::Result<bool> {
+    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, v, sha256, state FROM fold
+         WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2",
+    )?;
+    let mut rows = statement.query(params![session_id, to])?;
+    let Some(row) = rows.next()? else { return Ok(false) };
+    // What cannot be read is no state; the events are there.
+    let (Ok(seq), Ok(v)) = (row.get(0), row.get(1)) else { return Ok(false) };
+    let (Ok(sha256), Ok(state)) = (row.get_ref(2)?.as_blob(), row.get_ref(3)?.as_str()) else {
+        return Ok(false);
+    };
+    visit(FoldRow { seq, v, sha256, state });
+    Ok(true)
+}
+
+/// Keeps the state of a session in place of an older one, if its last event is one of that session.
+pub fn keep_fold(connection: &Connection, session_id: &str, fold: FoldRow<'_>) -> rusqlite::Result<()> {
+    let FoldRow { seq, v, sha256, state } = fold;
+    connection
+        .prepare_cached(
+            "INSERT INTO fold (session_no, seq, v, sha256, state)
+             SELECT e.session_no, e.seq, ?3, ?4, ?5 FROM event e JOIN session s ON s.no = e.session_no
+             WHERE s.name = ?1 AND e.seq = ?2
+             ON CONFLICT (session_no) DO UPDATE
+             SET seq = excluded.seq, v = excluded.v, sha256 = excluded.sha256, state = excluded.state
+             WHERE excluded.seq > fold.seq OR excluded.v IS NOT fold.v",
+        )?
+        .execute(params![session_id, seq, v, sha256, state])
+        .map(drop)
+}
+
+/// Visits the kept states of sessions, as stored, until the visitor says no.
+pub fn folds(connection: &Connection, visit: &mut dyn FnMut(StoredFold<'_>) -> bool) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT f.session_no, s.name, f.seq, f.v, f.sha256, f.state
+         FROM fold f LEFT JOIN session s ON s.no = f.session_no ORDER BY f.session_no",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+        let fold = StoredFold {
+            session_no: row.get(0)?,
+            session_id: text(1),
+            seq: row.get(2).ok(),
+            v: row.get(3).ok(),
+            sha256: row.get_ref(4)?.as_blob().unwrap_or_default(),
+            state: text(5),
+        };
+        if !visit(fold) {
             break;
         }
     }

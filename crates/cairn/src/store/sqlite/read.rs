@@ -20,8 +20,8 @@ use crate::read::ActionThought;
 use crate::redact::Pieces;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
-    Audit, BriefHead, Counts, EventText, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent, SearchScope,
-    SessionCounts, Store, StoreError, StoreWriter, Swept,
+    Audit, BriefHead, Counts, EventText, FoldRow, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent,
+    SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept,
 };
 use crate::verify::Progress;
 
@@ -335,6 +335,10 @@ impl Store for SqliteStore {
         visit: &mut dyn FnMut(EventText<'_>) -> bool,
     ) -> Result<()> {
         self.read(|connection| memory::events(connection, session_id, after, to, visit))
+    }
+
+    fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool> {
+        self.read(|connection| memory::fold(connection, session_id, to, visit))
     }
 
     fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>> {
