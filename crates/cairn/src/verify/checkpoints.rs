@@ -196,7 +196,10 @@ fn check_signatures(
 
 fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreError> {
     let mut changes = Vec::new();
-    audit.about_log(KEY, &mut |_, leaf| changes.extend(serde_json::from_slice::<KeyChange>(leaf)))?;
+    audit.about_log(KEY, &mut |seq, leaf| {
+        // Where it stands counts, not where it says it does.
+        changes.extend(serde_json::from_slice(leaf).map(|change| KeyChange { seq, ..change }));
+    })?;
     Ok(changes)
 }
 

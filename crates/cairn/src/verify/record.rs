@@ -110,13 +110,15 @@ impl<'a> Checker<'a> {
             (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
             (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf, &mut self.redactions)?,
             (REDACTION, None) => self.redactions.check_entry(self.audit, seq, entry.leaf)?,
-            (KEY | CONTINUATION, None) => (!is_sound_about_log(entry.leaf, &mut self.leaf)).then(|| {
-                let message = format!(
-                    "log entry {seq} is of kind `{}` and does not hold what such an entry holds",
-                    entry.kind
-                );
-                Finding::new(Reason::LeafMismatch, "entry", message).at(seq)
-            }),
+            (kind @ (KEY | CONTINUATION), None) => {
+                let sound = is_sound_about_log(kind, seq, entry.leaf, &mut self.leaf);
+                (!sound).then(|| {
+                    let message = format!(
+                        "log entry {seq} is of kind `{kind}` and does not hold what such an entry holds"
+                    );
+                    Finding::new(Reason::LeafMismatch, "entry", message).at(seq)
+                })
+            }
             (kind, thought) => {
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");

@@ -57,11 +57,15 @@ impl Step<'_> {
     }
 }
 
-/// Whether a stored entry about the log is what such an entry looks like.
-pub(crate) fn is_sound(leaf: &[u8], out: &mut Vec<u8>) -> bool {
+/// Whether a stored entry about the log is what an entry of that kind looks like at that place. A place of its own that
+/// it made up would let it pass for one that a checkpoint covers.
+pub(crate) fn is_sound(kind: &str, place: u64, leaf: &[u8], out: &mut Vec<u8>) -> bool {
     let Ok(value) = serde_json::from_slice::<serde_json::Value>(leaf) else { return false };
     let text = |key: &str| value.get(key).and_then(|value| value.as_str());
     let number = |key: &str| value.get(key).and_then(|value| value.as_u64());
+    if text("kind") != Some(kind) || number("seq") != Some(place) {
+        return false;
+    }
     out.clear();
     match text("kind") {
         Some(KEY) => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cairn::core::entry::KeyOp;
-use cairn::core::log::Checkpoint;
+use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::{SigningKey, VerifyingKey};
 use cairn::{
     Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKey, Reason, Report, Scope, Standing,
@@ -69,6 +69,40 @@ fn state(path: &Path, key: &SigningKey) -> u64 {
     size
 }
 
+/// Changes what triggers protect; they are put back afterwards.
+fn without_triggers(sql: &rusqlite::Connection, attack: impl FnOnce()) {
+    let triggers: Vec<(String, String)> = sql
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    triggers.iter().for_each(|(name, _)| sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap());
+    attack();
+    triggers.iter().for_each(|(_, text)| sql.execute_batch(text).unwrap());
+}
+
+/// Makes the tree fit the entries again.
+fn rebuild_tree(sql: &rusqlite::Connection) {
+    let hashes: Vec<[u8; 32]> = sql
+        .prepare("SELECT hash FROM entry ORDER BY seq")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    sql.execute_batch("DELETE FROM node").unwrap();
+    let mut edge = Edge::empty();
+    for hash in hashes {
+        edge.push(cairn::Sha(hash), &mut |node| {
+            let node = params![node.level, node.index, node.hash.0];
+            sql.execute("INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)", node).unwrap();
+        });
+    }
+    sql.execute("UPDATE log SET root = ?1", [edge.root().0]).unwrap();
+}
+
 fn verified_with(cairn: &Cairn, key: &VerifyingKey) -> Report {
     let key = OutsideKey { key: key.clone(), source: "given".to_string(), must_have_signed: true };
     let outside = Outside { keys: vec![key], ..Outside::default() };
@@ -116,6 +150,56 @@ fn a_revoked_key_brings_in_no_other_one_and_takes_none_away() {
     let report = verified_with(&nobody, &new);
     assert_eq!(report.coverage.as_ref().unwrap().signed, trusted, "{report:?}");
     assert!(report.findings.iter().any(|finding| finding.message.contains("not the log's")), "{report:?}");
+}
+
+#[test]
+fn a_key_entry_that_lies_about_its_place_brings_in_no_key() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    cairn.close();
+    let key = place.secret(&stated.origin).verifying_key().clone();
+    // Somebody without the key adds an entry that says that it stands in the part that was signed.
+    let theirs = cairn::random_key(&stated.origin).unwrap();
+    let forger = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
+    change(&forger, KeyOp::Add, theirs.verifying_key(), None);
+    forger.close();
+    let sql = rusqlite::Connection::open(place.database()).unwrap();
+    without_triggers(&sql, || {
+        let leaf: Vec<u8> =
+            sql.query_row("SELECT leaf FROM entry WHERE seq = ?1", [stated.size], |row| row.get(0)).unwrap();
+        let text = String::from_utf8(leaf).unwrap();
+        let text = text.replace(&format!("\"seq\":{}", stated.size), "\"seq\":1");
+        sql.execute(
+            "UPDATE entry SET leaf = ?2, hash = ?3 WHERE seq = ?1",
+            params![stated.size, text.as_bytes(), leaf_hash(text.as_bytes()).0],
+        )
+        .unwrap();
+        rebuild_tree(&sql);
+    });
+    drop(sql);
+    state(&place.database(), &theirs);
+    let report = verified_with(&Options::new().open(place.database()).unwrap(), &key);
+    assert!(!report.valid(), "{report:?}");
+    assert_eq!(report.coverage.unwrap().signed, stated.size);
+}
+
+#[test]
+fn the_end_of_a_key_cannot_be_hidden_under_another_kind() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    change(&cairn, KeyOp::Revoke, place.secret(&stated.origin).verifying_key(), Some(stated.size));
+    cairn.close();
+    let sql = rusqlite::Connection::open(place.database()).unwrap();
+    without_triggers(&sql, || {
+        sql.execute("UPDATE entry SET kind = 'continuation' WHERE seq = ?1", [stated.size]).unwrap();
+    });
+    drop(sql);
+    let report = Options::new().open(place.database()).unwrap().verify(&Scope::All).unwrap();
+    assert_eq!(report.findings[0].seq, Some(stated.size), "{report:?}");
 }
 
 #[test]
