@@ -13,6 +13,7 @@
 //! head 12 9b4c… 2026-04-17T09:41:12.201Z
 //! ```
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -46,10 +47,21 @@ pub struct SeenHead {
 pub struct Remembered {
     /// Where its database was last.
     pub database: Option<PathBuf>,
+    /// Everywhere it was, and the largest size it was seen with there.
+    pub places: HashMap<PathBuf, u64>,
     /// The keys its checkpoints were signed with.
     pub keys: Vec<VerifyingKey>,
     /// Its heads, oldest first.
     pub heads: Vec<SeenHead>,
+}
+
+impl Remembered {
+    /// Whether a log of this size, in this place, is only an older copy: not one that was longer there.
+    pub(super) fn is_copy(&self, database: &Path, size: u64) -> bool {
+        let database = canonical(database);
+        self.database.as_ref().is_some_and(|last| *last != database)
+            && self.places.get(&database).is_none_or(|seen| *seen <= size)
+    }
 }
 
 /// A folder of remembered heads.
@@ -97,7 +109,14 @@ impl HeadFolder {
                 "key" => {
                     remembered.keys.extend(rest.parse().ok().filter(|key| !remembered.keys.contains(key)));
                 }
-                "head" => remembered.heads.extend(head_of(rest)),
+                "head" => {
+                    let Some(head) = head_of(rest) else { continue };
+                    if let Some(database) = &remembered.database {
+                        let size = remembered.places.entry(database.clone()).or_default();
+                        *size = head.size.max(*size);
+                    }
+                    remembered.heads.push(head);
+                }
                 _ => {}
             }
         }
@@ -271,7 +290,7 @@ pub enum Standing {
     Behind {
         /// The newest head.
         newest: SeenHead,
-        /// Whether it is the database that was last seen with this log, not a copy elsewhere.
+        /// Whether it was longer in this very place, so that it is no copy elsewhere.
         same_place: bool,
     },
     /// It has another past than the one that was seen.
@@ -306,7 +325,7 @@ pub fn standing<E>(
     let Some(newest) = remembered.heads.last() else { return Ok(Standing::Unknown) };
     let behind = || Standing::Behind {
         newest: newest.clone(),
-        same_place: remembered.database.as_ref() == Some(&canonical(database)),
+        same_place: remembered.database.is_some() && !remembered.is_copy(database, size),
     };
     let mut contradicted: Option<&SeenHead> = None;
     for head in remembered.heads.iter().rev().filter(|head| head.size <= size) {

@@ -24,10 +24,7 @@ impl Cairn {
                 Remembered::default()
             });
             let here = self.inner.store.place();
-            let copies_are_fine = match (&remembered.database, here) {
-                (Some(seen), Some(here)) => *seen != super::heads::canonical(here),
-                _ => false,
-            };
+            let copies_are_fine = here.is_some_and(|here| remembered.is_copy(here, size));
             let known =
                 |key| OutsideKey { key, source: "remembered here".to_string(), must_have_signed: true };
             // Who names keys asks for theirs alone.

@@ -262,6 +262,30 @@ fn a_short_copy_with_another_past_is_no_older_copy() {
 }
 
 #[test]
+fn a_rollback_is_noticed_although_a_copy_was_looked_at_since() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.close();
+    let (old, copy) = (place.path("elsewhere/old.db"), place.path("elsewhere/copy.db"));
+    std::fs::copy(place.database(), &old).unwrap();
+    let cairn = place.open();
+    think(&cairn, "two");
+    cairn.close();
+    // A copy is stated: from now on that is where the log was last.
+    std::fs::copy(place.database(), &copy).unwrap();
+    let there = place.options().open(&copy).unwrap();
+    there.checkpoint().unwrap();
+    there.close();
+    std::fs::copy(&old, place.database()).unwrap();
+    let cairn = place.open();
+    assert!(matches!(cairn.standing(), Standing::Behind { same_place: true, .. }), "{:?}", cairn.standing());
+    assert!(!cairn.verify(&Scope::All).unwrap().valid());
+    // The old copy, where it always was, is just that.
+    assert!(place.options().open(&old).unwrap().verify(&Scope::All).unwrap().valid());
+}
+
+#[test]
 fn what_is_remembered_and_cannot_be_read_is_a_finding_beside_the_others() {
     let place = Place::new();
     let cairn = place.open();

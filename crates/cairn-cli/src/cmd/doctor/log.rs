@@ -131,7 +131,8 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
         true => Some(location.open_to_read()?.status()?.origin),
         false => None,
     };
-    let seen = heads.log_at(&location.path);
+    // A log that was moved away is not forgotten with the place where it was.
+    let seen = heads.log_at(&location.path).filter(|origin| !lives_elsewhere(&heads, origin, location));
     let mut logs: Vec<String> = here.into_iter().chain(seen).collect();
     logs.dedup();
     // Also what cannot be read: that is one of the states this is the way out of.
@@ -149,4 +150,11 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
         app.ui.remark(&format!("Forgotten: {}", logs.join(", ")));
     }
     Ok(Outcome::Fine)
+}
+
+/// Whether the database of a log was seen last at another place, and is there.
+fn lives_elsewhere(heads: &HeadFolder, origin: &str, location: &Location) -> bool {
+    let last = heads.read(origin).ok().and_then(|remembered| remembered.database);
+    let here = location.path.canonicalize().ok();
+    last.is_some_and(|last| last.exists() && Some(last) != here)
 }

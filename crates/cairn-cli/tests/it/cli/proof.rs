@@ -234,3 +234,35 @@ fn a_database_that_is_gone_is_not_made_anew_unasked() {
     on(&place, &["doctor", "--forget"]).ok();
     record(&place, "one");
 }
+
+#[test]
+fn what_cannot_be_read_of_the_past_can_be_forgotten() {
+    let place = Place::new();
+    record(&place, "one");
+    let heads = place.path("home/.local/state/cairn/heads");
+    let file = std::fs::read_dir(&heads).unwrap().map(|file| file.unwrap().path());
+    let file = file.filter(|path| path.is_file()).collect::<Vec<_>>().remove(0);
+    std::fs::write(&file, "no heads").unwrap();
+    let run = on(&place, &["record", "plan", "two", "-s", "s"]);
+    assert!(run.err.contains("what is remembered of it cannot be read"), "{}", run.err);
+    assert_eq!(on(&place, &["verify"]).code, 1);
+    on(&place, &["doctor", "--forget"]).ok();
+    record(&place, "two");
+    on(&place, &["verify"]).ok();
+    // And a new log can be begun in its place.
+    std::fs::write(&file, "no heads").unwrap();
+    on(&place, &["log", "new", "--reason", "what was seen is lost"]).ok();
+    record(&place, "three");
+}
+
+#[test]
+fn a_log_that_was_moved_is_not_forgotten_with_its_old_place() {
+    let place = Place::new();
+    record(&place, "one");
+    std::fs::rename(place.path("cairn.db"), place.path("moved.db")).unwrap();
+    place.run(&["--db", "moved.db", "record", "plan", "two", "-s", "s"]).ok();
+    on(&place, &["doctor", "--forget"]).ok();
+    record(&place, "a new log");
+    let log = place.run(&["--db", "moved.db", "log"]).ok().out;
+    assert!(log.contains("extends what is remembered of it (4 entries"), "{log}");
+}
