@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -206,6 +207,7 @@ impl Cairn {
                 clock: inner.clock.clone(),
                 failure: inner.checkpoint_failure.clone(),
                 introduced: OnceLock::new(),
+                own_keys_to: AtomicU64::new(0),
                 unsigned: Mutex::new(None),
             };
             Ok(Running { checkpoints: Checkpoints::start(maker, messages, queue, inner.automatic), writer })

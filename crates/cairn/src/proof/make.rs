@@ -1,6 +1,7 @@
 //! Making a checkpoint: durable first, recomputed from the stored bytes, then signed, then stored, then remembered
 //! outside.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
@@ -10,11 +11,15 @@ use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::heads::{HeadFolder, SeenHead};
 use super::signer::Signer;
+use super::strange::strange;
 use super::{RecordedKeyChange, Stated, proof_error};
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Store, StoreError};
 use crate::writer::Writer;
+
+/// How an entry about keys can be told from others without reading all of it.
+const KEY_ENTRY: &[u8] = b"\"kind\":\"key\"";
 
 /// What it takes to make checkpoints.
 pub(crate) struct Maker {
@@ -27,6 +32,8 @@ pub(crate) struct Maker {
     pub failure: Arc<Mutex<Option<String>>>,
     /// Whether the log was seen to know a key of the signer's.
     pub introduced: OnceLock<()>,
+    /// Up to where it was seen that no stranger's key is introduced since the signer's last checkpoint.
+    pub own_keys_to: AtomicU64,
     /// Why checkpoints are not signed although there is a signer.
     pub unsigned: Mutex<Option<String>>,
 }
@@ -59,6 +66,9 @@ impl Maker {
         }
         let checkpoint = Checkpoint::new(&head.origin, head.size, root)
             .map_err(|error| StoreError::Other(format!("the log cannot be stated: {error}")))?;
+        if let Some(signer) = signer {
+            self.refuse_strange_keys(signer, &checkpoint)?;
+        }
         let (note, keys) = self.sign(signer, &checkpoint)?;
         let stated = Stated::of(&note);
         let (size, text) = (stated.size, stated.note.clone());
@@ -98,12 +108,17 @@ impl Maker {
 
     /// The keys that the log introduces.
     fn known_keys(&self) -> Result<Vec<String>> {
-        let mut known = Vec::new();
-        self.store.audit()?.about_log(KEY, &mut |_, leaf| {
+        let added = self.key_changes()?.into_iter().filter(|change| change.op == "add");
+        Ok(added.map(|change| change.vkey).collect())
+    }
+
+    fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
+        let mut changes = Vec::new();
+        self.store.audit()?.about_log(KEY, &mut |seq, leaf| {
             let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
-            known.extend(change.filter(|change| change.op == "add").map(|change| change.vkey));
+            changes.extend(change.map(|change| RecordedKeyChange { seq, ..change }));
         })?;
-        Ok(known)
+        Ok(changes)
     }
 
     /// Remembers why an automatic checkpoint was not made, or that one was.
@@ -144,6 +159,55 @@ impl Maker {
             return Err(not_matching(size));
         }
         Ok(edge.root())
+    }
+
+    /// Refuses to sign a part of the log in which somebody else's key is introduced.
+    fn refuse_strange_keys(&self, signer: &dyn Signer, checkpoint: &Checkpoint) -> Result<()> {
+        let origin = checkpoint.origin();
+        let ours = signer.keys(origin).map_err(not_signed)?;
+        let seen = self.own_keys_to.load(Ordering::Relaxed);
+        let strange = match seen {
+            0 => {
+                let remembered = self.heads.as_ref().and_then(|heads| heads.read(origin).ok());
+                let remembered = remembered.map(|remembered| remembered.keys).unwrap_or_default();
+                let changes = self.key_changes()?;
+                // There may be many checkpoints. They are asked only if a key is neither ours nor remembered.
+                match strange(&ours, &remembered, &changes, &[]) {
+                    None => None,
+                    Some(_) => {
+                        let notes = self.store.checkpoints(u64::MAX)?;
+                        let notes: Vec<CheckpointNote> =
+                            notes.iter().filter_map(|note| note.parse().ok()).collect();
+                        strange(&ours, &remembered, &changes, &notes).cloned()
+                    }
+                }
+            }
+            // Of what came since, a key of the signer's may be new, and no other.
+            seen => {
+                let mut strange = None;
+                self.store.leaves(seen, checkpoint.size(), &mut |leaf, _| {
+                    if memchr::memmem::find(leaf, KEY_ENTRY).is_some()
+                        && let Ok(change) = serde_json::from_slice::<RecordedKeyChange>(leaf)
+                        && change.op == "add"
+                        && !ours.iter().any(|key| key.to_string() == change.vkey)
+                    {
+                        strange.get_or_insert(change);
+                    }
+                })?;
+                strange
+            }
+        };
+        match strange {
+            None => {
+                self.own_keys_to.store(checkpoint.size(), Ordering::Relaxed);
+                Ok(())
+            }
+            Some(change) => Err(not_signed(format!(
+                "log entry {} introduces the key `{}`, which is none of the signer's; whoever wrote that could sign in \
+                 this log's name. Find out who did; if nobody should have, begin a new log with `cairn log new`",
+                change.seq, change.vkey
+            ))),
+        }
     }
 
     fn sign(

@@ -6,6 +6,7 @@ mod keys;
 mod make;
 mod opening;
 mod signer;
+mod strange;
 mod thread;
 
 use cairn_core::Sha;

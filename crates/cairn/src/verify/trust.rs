@@ -92,8 +92,10 @@ impl<'n> Trust<'n> {
                 ("add", None, _) if change.seq < vouched => {
                     let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
                     let limit = ends.get(&change.vkey).copied().unwrap_or(u64::MAX);
-                    let source =
-                        format!("introduced by log entry {}; compare it with the one you were given", change.seq);
+                    let source = format!(
+                        "introduced by log entry {}; compare it with the one you were given",
+                        change.seq
+                    );
                     self.keys.push(TrustedKey { key, source, limit });
                 }
                 ("retire" | "revoke", Some(known), Some(last)) if last < self.keys[known].limit => {

@@ -371,3 +371,30 @@ fn what_a_killed_program_left_is_removed_when_it_is_old() {
     folder.make_next(&origin).unwrap();
     assert!(!old.exists() && new.exists(), "the new one may be somebody's who is writing");
 }
+
+#[test]
+fn a_key_that_somebody_slips_into_the_log_is_not_vouched_for() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    cairn.close();
+    // Somebody who can write the database, and has no key of the log: first without, then with a checkpoint over it.
+    let evil = cairn::random_key(&stated.origin).unwrap();
+    let stranger = Options::new().open(place.database()).unwrap();
+    let op = cairn::core::entry::KeyOp::Add;
+    let key = evil.verifying_key().clone();
+    stranger.change_key(cairn::KeyChange { op, key, last_trusted_size: None, reason: None }).unwrap();
+    stranger.checkpoint().unwrap();
+    stranger.close();
+    let cairn = place.open();
+    think(&cairn, "two");
+    let error = cairn.checkpoint().unwrap_err().to_string();
+    assert!(error.contains("which is none of the signer's"), "{error}");
+    cairn.close();
+    // What it would sign counts for nothing.
+    let signed = Options::new().signer(KeySigner::new(evil)).open(place.database()).unwrap();
+    let _ = signed.checkpoint();
+    let coverage = place.open().verify(&Scope::All).unwrap().coverage.unwrap();
+    assert_eq!(coverage.signed, stated.size);
+}
