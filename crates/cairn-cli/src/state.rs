@@ -104,6 +104,13 @@ pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
 
 /// Adds to `options` who signs, and where heads are remembered.
 pub(crate) fn prove(mut options: Options, database: &Path) -> Result<Options, CliError> {
+    // Passing it over would keep keys and heads in a folder that nobody named.
+    if let Some(named) = std::env::var_os("CAIRN_STATE").map(PathBuf::from).filter(|path| path.is_relative())
+        && !named.as_os_str().is_empty()
+    {
+        let message = format!("CAIRN_STATE: `{}` does not say where it begins", named.display());
+        return Err(CliError::usage(message).hint("name the folder with its whole path, from the root on"));
+    }
     if let Some(signer) = signer()? {
         options = options.shared_signer(signer);
     }

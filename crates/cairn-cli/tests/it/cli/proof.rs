@@ -266,3 +266,13 @@ fn a_log_that_was_moved_is_not_forgotten_with_its_old_place() {
     let log = place.run(&["--db", "moved.db", "log"]).ok().out;
     assert!(log.contains("extends what is remembered of it (4 entries"), "{log}");
 }
+
+#[test]
+fn a_state_folder_that_is_not_named_from_the_root_is_refused() {
+    let place = Place::new();
+    let mut command = place.command(&["--db", "cairn.db", "record", "plan", "one", "-s", "s"]);
+    let output = command.env("CAIRN_STATE", "state").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CAIRN_STATE"));
+    assert!(!place.path("home/.local/state").exists());
+}
