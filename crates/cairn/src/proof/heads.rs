@@ -89,10 +89,14 @@ impl HeadFolder {
     /// What is remembered of a log.
     pub fn read(&self, origin: &str) -> Result<Remembered, String> {
         let path = self.path(origin);
-        let text = match fs::read_to_string(&path) {
+        let failed = |error: std::io::Error| format!("cannot read `{}`: {error}", path.display());
+        match fs::metadata(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Remembered::default()),
-            text => text.map_err(|error| format!("cannot read `{}`: {error}", path.display()))?,
-        };
+            // Anything else could be waited for, or read, for ever.
+            Ok(found) if !found.is_file() => return Err(format!("`{}` is not a file", path.display())),
+            _ => {}
+        }
+        let text = fs::read_to_string(&path).map_err(failed)?;
         let mut lines = text.split_inclusive('\n');
         if lines.next().map(str::trim_end) != Some(FORMAT) {
             return Err(format!("`{}` does not begin with `{FORMAT}`", path.display()));

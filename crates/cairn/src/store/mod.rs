@@ -349,6 +349,8 @@ pub trait Audit: Send {
     fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// The positions of the events and briefs of a session, in order.
     fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()>;
+    /// The position of the newest entry that is there.
+    fn newest(&self) -> Result<Option<u64>>;
     /// How many rows there are.
     fn totals(&self) -> Result<Totals>;
     /// The snapshot of an entry, as stored; false if there is none.

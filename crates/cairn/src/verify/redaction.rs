@@ -85,6 +85,8 @@ pub struct Redactions {
     pub entries: u64,
     /// Keys seen.
     pub keys: u64,
+    /// The size of the log when its rows are counted, if they are: a key that a later redaction took was there then.
+    pub counted_at: Option<u64>,
     /// Records seen that were blanked: the first [`MAX_REDACTED`].
     pub list: Vec<RedactedRecord>,
     /// How many in all.
@@ -142,6 +144,10 @@ impl Redactions {
     ) -> Result<std::result::Result<Option<Said>, WrongKey>> {
         let Some(key) = audit.seal_key(seq)? else {
             let said = self.of(audit, seq, "seal_key", hash)?;
+            let place = self.by_target(audit)?.get(&seq).copied();
+            if said.is_some() && self.counted_at.zip(place).is_some_and(|(size, place)| place >= size) {
+                self.keys += 1;
+            }
             let missing =
                 (Reason::MissingRecord, "the key of its content, or a redaction in the log", "neither");
             return Ok(said.map(Some).ok_or(missing));

@@ -46,7 +46,10 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     let head = audit.head()?;
     let (derived_through, listed_actions) = audit.derived()?;
     let mut findings = Findings::default();
-    let parts = check_parts(store, &head, derived_through, progress, &mut findings)?;
+    // A size that somebody made up must not keep anybody waiting: a little beyond the newest entry, nothing can be.
+    let end = audit.newest()?.map_or(0, |newest| newest.saturating_add(1)).saturating_add(CHUNK);
+    let within = LogHead { size: head.size.min(end), ..head.clone() };
+    let parts = check_parts(store, &within, derived_through, progress, &mut findings)?;
 
     let mut tree = Some(Edge::empty());
     let (mut counted, mut actions) = (Totals::default(), 0);
@@ -163,6 +166,7 @@ fn check_part(
     advance: &dyn Fn(u64),
 ) -> std::result::Result<Part, StoreError> {
     let mut checker = Checker::new(audit, &head.origin, derived_through);
+    checker.redactions.counted_at = Some(head.size);
     let mut findings = Findings::default();
     let mut subtrees = Vec::new();
     let from = chunks.start * CHUNK;

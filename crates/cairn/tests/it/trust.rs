@@ -300,3 +300,56 @@ fn what_is_remembered_and_cannot_be_read_is_a_finding_beside_the_others() {
     assert_eq!(findings[0].reason, Reason::Malformed);
     assert!(findings[0].message.contains(heads.to_str().unwrap()), "{}", findings[0].message);
 }
+
+#[test]
+fn a_size_that_somebody_made_up_keeps_nobody_waiting() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.close();
+    let sql = rusqlite::Connection::open(place.database()).unwrap();
+    without_triggers(&sql, || {
+        sql.execute("UPDATE log SET size = ?1", [i64::MAX]).unwrap();
+    });
+    drop(sql);
+    let database = place.database();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let report = Options::new().open(database).unwrap().verify(&Scope::All).unwrap();
+        sender.send(report).unwrap();
+    });
+    let report = receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("it comes to an end");
+    assert_eq!(report.findings[0].reason, Reason::MissingRecord, "{report:?}");
+}
+
+#[test]
+fn verifying_while_sealed_texts_are_redacted_finds_nothing_wrong() {
+    let place = Place::new();
+    let cairn = place.open();
+    let ids: Vec<String> = (0..40)
+        .map(|number| {
+            let draft =
+                NewThought::new(ThoughtType::Plan, format!("sealed {number}")).session("s").agent("a");
+            cairn.record(draft.seal()).unwrap().id.to_string()
+        })
+        .collect();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let verify = || {
+            let reader = Options::new().open(place.database()).unwrap();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let report = reader.verify(&Scope::All).unwrap();
+                assert!(report.valid(), "{:?}", report.findings);
+            }
+        };
+        let readers = [scope.spawn(verify), scope.spawn(verify)];
+        for target in ids {
+            let (actor, reason) = ("ann".to_string(), "a name in it".to_string());
+            cairn.redact(&cairn::Redact { target, actor, reason }).unwrap();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+}

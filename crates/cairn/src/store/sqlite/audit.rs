@@ -238,6 +238,10 @@ impl Audit for SqliteAudit {
         })
     }
 
+    fn newest(&self) -> Result<Option<u64>> {
+        Ok(self.one("SELECT max(seq) FROM entry", [], |row| row.get(0))?.flatten())
+    }
+
     fn totals(&self) -> Result<Totals> {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
