@@ -16,7 +16,7 @@ macro_rules! leaf {
         #[derive(Debug, Clone, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            $($(#[$attribute])* #[allow(missing_docs)] pub $field: $type,)*
+            $($(#[$attribute])* #[allow(missing_docs, reason = "they are those of the entry")] pub $field: $type,)*
             /// Says which of the structures it is.
             #[serde(rename = "kind")]
             _kind: String,

@@ -24,7 +24,7 @@ pub struct Fault {
 
 /// What a run left behind; all of it is shown if something is wrong.
 #[derive(Debug)]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "shown when a test fails")]
 pub struct Run {
     pub code: Option<i32>,
     pub out: String,
