@@ -102,6 +102,7 @@ fn the_tutorial_can_be_followed() {
         .args(["-euo", "pipefail", "-c", &script])
         .current_dir(folder.path())
         .env("PATH", path)
+        .env("CAIRN_STATE", folder.path().join("state"))
         .env_remove("CAIRN_DB")
         .output()
         .unwrap();

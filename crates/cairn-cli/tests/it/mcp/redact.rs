@@ -50,6 +50,8 @@ fn another_process_redacts_while_the_server_goes_on() {
     };
     assert!(stands());
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_cairn"))
+        // The keys and heads of the server that has the database open.
+        .env("CAIRN_STATE", server.folder.path().join("cairn.state"))
         .arg("--db")
         .arg(&database)
         .args(["--json", "redact", id, "--reason", "a name", "--by", "ann", "--yes"])
