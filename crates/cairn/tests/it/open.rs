@@ -11,6 +11,20 @@ fn refused(path: &Path) -> OpenError {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_new_database_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let cairn = Cairn::open(&path).unwrap();
+    cairn.record(cairn::NewThought::new(cairn::ThoughtType::Plan, "x").session("s").agent("a")).unwrap();
+    for end in ["", "-wal", "-shm"] {
+        let mode = std::fs::metadata(format!("{}{end}", path.display())).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{end}");
+    }
+}
+
+#[test]
 fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nowhere");

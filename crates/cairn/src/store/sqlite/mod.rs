@@ -66,6 +66,7 @@ impl SqliteStore {
             if birth.is_none() {
                 return Err(OpenError::Missing { path });
             }
+            make_private(&path);
         }
         let mut store = SqliteStore { path, durability, unchanging: false, readers: Mutex::new(Vec::new()) };
         let started = Instant::now();
@@ -155,6 +156,16 @@ impl SqliteStore {
         }
         result
     }
+}
+
+/// Makes the file before SQLite does, which would let others read it; what it keeps beside it has the same rights. If that
+/// fails, opening it tells why.
+fn make_private(path: &Path) {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
 }
 
 /// The file as an address that tells SQLite not to lock it or look for a log beside it.
