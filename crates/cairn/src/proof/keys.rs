@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
+use crate::store::Store;
 
 /// The most bytes of a reason or a name.
 const MAX_WORDS: usize = 2000;
@@ -72,12 +73,7 @@ impl Cairn {
 
     /// The changes of keys that the log records, oldest first.
     pub fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
-        let mut changes = Vec::new();
-        self.inner
-            .store
-            .audit()?
-            .about_log(KEY, &mut |_, leaf| changes.extend(serde_json::from_slice(leaf)))?;
-        Ok(changes)
+        key_changes(&*self.inner.store)
     }
 
     /// Records, as the first thing in a new log, which one it continues; returns its position in the log.
@@ -91,6 +87,16 @@ impl Cairn {
         }
         self.writer()?.write_now(move |step| step.append_continuation(&lost))
     }
+}
+
+/// The changes of keys in the log, each at the place where it stands, whatever it says of that itself.
+pub(super) fn key_changes(store: &dyn Store) -> Result<Vec<RecordedKeyChange>> {
+    let mut changes = Vec::new();
+    store.audit()?.about_log(KEY, &mut |seq, leaf| {
+        let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
+        changes.extend(change.map(|change| RecordedKeyChange { seq, ..change }));
+    })?;
+    Ok(changes)
 }
 
 /// Words that people read later: there must be some, and not too many.

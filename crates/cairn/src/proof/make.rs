@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
-use cairn_core::entry::KEY;
 use cairn_core::log::{Checkpoint, CheckpointNote, Edge, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::heads::{HeadFolder, SeenHead};
+use super::keys::{RecordedKeyChange, key_changes};
 use super::signer::Signer;
 use super::strange::strange;
-use super::{RecordedKeyChange, Stated, proof_error};
+use super::{Stated, proof_error};
 use crate::error::{Error, Result};
 use crate::options::Clock;
 use crate::store::{Store, StoreError};
@@ -60,14 +60,21 @@ impl Maker {
                 return Ok(stated);
             }
         }
-        let root = self.recompute(before.as_ref().map(CheckpointNote::checkpoint), head.size)?;
+        let ours = signer
+            .map(|signer| signer.keys(&head.origin))
+            .transpose()
+            .map_err(not_signed)?
+            .unwrap_or_default();
+        let vouched = self.vouched_to(&ours, head.size)?;
+        let stated_before = before.as_ref().map(CheckpointNote::checkpoint);
+        let (root, added) = self.recompute(stated_before, vouched, head.size)?;
         if root != head.root {
             return Err(not_matching(head.size));
         }
         let checkpoint = Checkpoint::new(&head.origin, head.size, root)
             .map_err(|error| StoreError::Other(format!("the log cannot be stated: {error}")))?;
-        if let Some(signer) = signer {
-            self.refuse_strange_keys(signer, &checkpoint)?;
+        if signer.is_some() {
+            self.refuse_strange_keys(&ours, &added, &checkpoint)?;
         }
         let (note, keys) = self.sign(signer, &checkpoint)?;
         let stated = Stated::of(&note);
@@ -108,17 +115,8 @@ impl Maker {
 
     /// The keys that the log introduces.
     fn known_keys(&self) -> Result<Vec<String>> {
-        let added = self.key_changes()?.into_iter().filter(|change| change.op == "add");
+        let added = key_changes(&*self.store)?.into_iter().filter(|change| change.op == "add");
         Ok(added.map(|change| change.vkey).collect())
-    }
-
-    fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
-        let mut changes = Vec::new();
-        self.store.audit()?.about_log(KEY, &mut |seq, leaf| {
-            let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
-            changes.extend(change.map(|change| RecordedKeyChange { seq, ..change }));
-        })?;
-        Ok(changes)
     }
 
     /// Remembers why an automatic checkpoint was not made, or that one was.
@@ -134,9 +132,32 @@ impl Maker {
         self.store.checkpoint(u64::MAX).ok().flatten().map_or(0, |(size, _)| size)
     }
 
+    /// Up to which size one of these keys has signed the log: for what it introduces up to there they vouch already.
+    fn vouched_to(&self, ours: &[VerifyingKey], size: u64) -> Result<u64> {
+        let seen = self.own_keys_to.load(Ordering::Relaxed);
+        if seen > 0 || ours.is_empty() {
+            return Ok(seen);
+        }
+        let mut at_most = size;
+        while let Some((stated, note)) = self.store.checkpoint(at_most)? {
+            let note = parse(&note)?;
+            if ours.iter().any(|key| note.verdict(key) == Verdict::Signed) {
+                return Ok(stated);
+            }
+            at_most = stated.saturating_sub(1);
+        }
+        Ok(0)
+    }
+
     /// The root of the log at `size`, from the last checkpoint and the bytes of every entry since: never from hashes
-    /// that were stored beside them.
-    fn recompute(&self, before: Option<&Checkpoint>, size: u64) -> Result<Sha> {
+    /// that were stored beside them. With it the keys that entries from `vouched` on introduce, told by their bytes as
+    /// well: what else is stored about an entry is not signed.
+    fn recompute(
+        &self,
+        before: Option<&Checkpoint>,
+        vouched: u64,
+        size: u64,
+    ) -> Result<(Sha, Vec<RecordedKeyChange>)> {
         let mut edge = match before {
             None => Edge::empty(),
             Some(before) => {
@@ -149,65 +170,63 @@ impl Maker {
                     .ok_or_else(|| not_matching(before.size()))?
             }
         };
-        let mut sound = true;
-        self.store.leaves(edge.size(), size, &mut |leaf, stored| {
+        let (mut sound, mut added) = (true, Vec::new());
+        let mut seq = vouched.min(edge.size());
+        self.store.leaves(seq, size, &mut |leaf, stored| {
             let hash = leaf_hash(leaf);
             sound &= hash.0 == stored;
-            edge.push(hash, &mut |_| {});
+            if seq == edge.size() {
+                edge.push(hash, &mut |_| {});
+            }
+            if seq >= vouched && memchr::memmem::find(leaf, KEY_ENTRY).is_some() {
+                let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
+                added.extend(
+                    change
+                        .filter(|change| change.op == "add")
+                        .map(|change| RecordedKeyChange { seq, ..change }),
+                );
+            }
+            seq += 1;
         })?;
         if !sound || edge.size() != size {
             return Err(not_matching(size));
         }
-        Ok(edge.root())
+        Ok((edge.root(), added))
     }
 
     /// Refuses to sign a part of the log in which somebody else's key is introduced.
-    fn refuse_strange_keys(&self, signer: &dyn Signer, checkpoint: &Checkpoint) -> Result<()> {
-        let origin = checkpoint.origin();
-        let ours = signer.keys(origin).map_err(not_signed)?;
-        let seen = self.own_keys_to.load(Ordering::Relaxed);
-        let strange = match seen {
-            0 => {
-                let remembered = self.heads.as_ref().and_then(|heads| heads.read(origin).ok());
-                let remembered = remembered.map(|remembered| remembered.keys).unwrap_or_default();
-                let changes = self.key_changes()?;
-                // There may be many checkpoints. They are asked only if a key is neither ours nor remembered.
-                match strange(&ours, &remembered, &changes, &[]) {
-                    None => None,
-                    Some(_) => {
-                        let notes = self.store.checkpoints(u64::MAX)?;
-                        let notes: Vec<CheckpointNote> =
-                            notes.iter().filter_map(|note| note.parse().ok()).collect();
-                        strange(&ours, &remembered, &changes, &notes).cloned()
-                    }
-                }
+    fn refuse_strange_keys(
+        &self,
+        ours: &[VerifyingKey],
+        added: &[RecordedKeyChange],
+        checkpoint: &Checkpoint,
+    ) -> Result<()> {
+        let is_ours = |change: &RecordedKeyChange| ours.iter().any(|key| key.to_string() == change.vkey);
+        if !added.iter().all(is_ours) {
+            let remembered = self.heads.as_ref().and_then(|heads| heads.read(checkpoint.origin()).ok());
+            let remembered = remembered.map(|remembered| remembered.keys).unwrap_or_default();
+            let notes = self.store.checkpoints(u64::MAX)?;
+            let notes: Vec<CheckpointNote> = notes.iter().filter_map(|note| note.parse().ok()).collect();
+            let mut changes = key_changes(&*self.store)?;
+            // Also one that is stored as something else.
+            changes.extend(
+                added
+                    .iter()
+                    .filter(|change| !changes.iter().any(|known| known.seq == change.seq))
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            );
+            changes.sort_by_key(|change| change.seq);
+            if let Some(change) = strange(ours, &remembered, &changes, &notes) {
+                return Err(not_signed(format!(
+                    "log entry {} introduces the key `{}`, which is none of the signer's; whoever wrote that could sign \
+                     in this log's name. Find out who did; if nobody should have, begin a new log with `cairn log new`",
+                    change.seq, change.vkey
+                )));
             }
-            // Of what came since, a key of the signer's may be new, and no other.
-            seen => {
-                let mut strange = None;
-                self.store.leaves(seen, checkpoint.size(), &mut |leaf, _| {
-                    if memchr::memmem::find(leaf, KEY_ENTRY).is_some()
-                        && let Ok(change) = serde_json::from_slice::<RecordedKeyChange>(leaf)
-                        && change.op == "add"
-                        && !ours.iter().any(|key| key.to_string() == change.vkey)
-                    {
-                        strange.get_or_insert(change);
-                    }
-                })?;
-                strange
-            }
-        };
-        match strange {
-            None => {
-                self.own_keys_to.store(checkpoint.size(), Ordering::Relaxed);
-                Ok(())
-            }
-            Some(change) => Err(not_signed(format!(
-                "log entry {} introduces the key `{}`, which is none of the signer's; whoever wrote that could sign in \
-                 this log's name. Find out who did; if nobody should have, begin a new log with `cairn log new`",
-                change.seq, change.vkey
-            ))),
         }
+        self.own_keys_to.store(checkpoint.size(), Ordering::Relaxed);
+        Ok(())
     }
 
     fn sign(
@@ -217,8 +236,6 @@ impl Maker {
     ) -> Result<(CheckpointNote, Vec<VerifyingKey>)> {
         let mut note = CheckpointNote::from(checkpoint.clone());
         let Some(signer) = signer else { return Ok((note, Vec::new())) };
-        let not_signed =
-            |why: String| Error::Store(StoreError::Other(format!("the log was not signed: {why}")));
         let mut growth = |old: u64| {
             consistency(old, checkpoint.size(), &mut |level, index| self.store.node(level, index))
                 .map_err(proof_error)

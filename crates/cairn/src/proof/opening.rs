@@ -58,8 +58,8 @@ impl Cairn {
         Ok(unread)
     }
 
-    /// Adds what is wrong with what is remembered: why it cannot be read, or which other log was seen here. One of which nothing is remembered may be a rewritten past
-    /// under a new name; one that is known was moved here.
+    /// Adds what is wrong with what is remembered: why it cannot be read, or which other log was seen here. One of which
+    /// nothing is remembered may be a rewritten past under a new name; one that is known was moved here.
     pub(crate) fn add_place(&self, unread: Option<String>, report: &mut Report) {
         let seen = |head: &SeenHead| format!(", with {} entries on {}", head.size, head.at);
         if let Some(why) = unread {

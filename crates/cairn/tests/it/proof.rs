@@ -387,11 +387,22 @@ fn a_key_that_somebody_slips_into_the_log_is_not_vouched_for() {
     stranger.change_key(cairn::KeyChange { op, key, last_trusted_size: None, reason: None }).unwrap();
     stranger.checkpoint().unwrap();
     stranger.close();
-    let cairn = place.open();
-    think(&cairn, "two");
-    let error = cairn.checkpoint().unwrap_err().to_string();
-    assert!(error.contains("which is none of the signer's"), "{error}");
-    cairn.close();
+    let refused = |content: &str| {
+        let cairn = place.open();
+        think(&cairn, content);
+        let error = cairn.checkpoint().unwrap_err().to_string();
+        assert!(error.contains("which is none of the signer's"), "{error}");
+        cairn.close();
+    };
+    refused("two");
+    // Nor when it is stored as something else while it is signed.
+    let sql = rusqlite::Connection::open(place.database()).unwrap();
+    sql.execute_batch("DROP TRIGGER entry_no_update").unwrap();
+    let hidden = sql.execute("UPDATE entry SET kind = 'continuation' WHERE kind = 'key' AND seq > 2", []);
+    assert_eq!(hidden.unwrap(), 1);
+    refused("three");
+    sql.execute("UPDATE entry SET kind = 'key' WHERE kind = 'continuation'", []).unwrap();
+    drop(sql);
     // What it would sign counts for nothing.
     let signed = Options::new().signer(KeySigner::new(evil)).open(place.database()).unwrap();
     let _ = signed.checkpoint();
