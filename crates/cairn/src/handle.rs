@@ -27,13 +27,14 @@ use crate::read::{ActionThought, Filter, Page};
 use crate::roadmap::Roadmaps;
 use crate::seal::{Sealed, seal};
 use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
+use crate::sessions::SessionTallies;
 use crate::store::sqlite::{Birth, SqliteStore};
 use crate::store::{ListFilter, SearchScope, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Sealing, Writer};
 
 /// The most records in one page of a listing.
-const MAX_PAGE_RECORDS: u64 = 10_000;
+pub(crate) const MAX_PAGE_RECORDS: u64 = 10_000;
 /// The most bytes of content and metadata in one page of a listing.
 const MAX_PAGE_BYTES: usize = 8 << 20;
 
@@ -51,6 +52,7 @@ pub(crate) struct Inner {
     roadmaps: Roadmaps,
     pub(crate) readings: Readings,
     pub(crate) states: States,
+    pub(crate) tallies: SessionTallies,
     pub(crate) signer: Option<Arc<dyn Signer>>,
     pub(crate) heads: Option<HeadFolder>,
     automatic: bool,
@@ -58,13 +60,13 @@ pub(crate) struct Inner {
     /// How the log stood to what is remembered of it when it was opened.
     pub(crate) standing: Standing,
     /// Started by the first write: a program that only reads has no writer.
-    running: OnceLock<Result<Running>>,
+    pub(crate) running: OnceLock<Result<Running>>,
 }
 
 /// What runs while something is recorded; dropped in this order.
 pub(crate) struct Running {
     pub(crate) checkpoints: Checkpoints,
-    writer: Arc<Writer>,
+    pub(crate) writer: Arc<Writer>,
 }
 
 /// What a database holds.
@@ -135,6 +137,7 @@ impl Cairn {
                 roadmaps,
                 readings: Readings::default(),
                 states: States::new(options.keep_states_after),
+                tallies: SessionTallies::default(),
                 running: OnceLock::new(),
             }),
         })
@@ -321,7 +324,7 @@ impl Cairn {
     }
 
     /// As it is shown, its content cut to so many characters.
-    fn shortened(&self, thought: Summary, chars: Option<usize>) -> Result<Summary> {
+    pub(crate) fn shortened(&self, thought: Summary, chars: Option<usize>) -> Result<Summary> {
         let mut thought = self.shown_summary(thought)?;
         if let Some(Cow::Owned(content)) = chars.map(|chars| preview(&thought.content, chars)) {
             thought.content = content;

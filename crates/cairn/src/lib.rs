@@ -27,9 +27,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod activity;
 mod backup;
+mod branch;
 pub mod bundle;
 mod context;
+mod entries;
 mod error;
 mod handle;
 mod memory;
@@ -40,11 +43,14 @@ mod redact;
 mod roadmap;
 mod seal;
 mod search;
+mod sessions;
 mod shown;
 mod store;
 mod verify;
 mod writer;
 
+pub use activity::Activity;
+pub use branch::{Branch, BranchThought};
 pub use cairn_core as core;
 pub use cairn_core::Sha;
 pub use cairn_core::redaction::Redaction;
@@ -55,6 +61,7 @@ pub use context::{
     Captured, CapturedSnapshot, Comparison, Context, ContextHead, ContextVerdict, CurrentPlan, Drift,
     DriftedDecision, DriftedNode, FileState, NodeChange, NodeHit, NodeQuery,
 };
+pub use entries::{EntryHead, EntryView};
 pub use error::{Error, OpenError, Result};
 pub use handle::{Cairn, Status};
 pub use memory::{
@@ -71,6 +78,7 @@ pub use read::{ActionThought, Filter, Page};
 pub use redact::{Redact, Redacted};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
+pub use sessions::{ListedSession, SessionsPage, TypeCounts};
 pub use store::StoreError;
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,

@@ -14,7 +14,7 @@ mod step;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,12 +24,14 @@ use cairn_core::session::SessionState;
 use cairn_core::thought::Thought;
 use tokio::sync::oneshot;
 
+use crate::activity::{Activity, Tally};
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::memory::keep;
 use crate::options::Clock;
 use crate::proof::Message;
 use crate::seal::SealKey;
+use crate::store::sqlite::BUSY;
 use crate::store::{Append, StoreError, StoreWriter};
 pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
@@ -116,6 +118,8 @@ enum Job {
     Rebuild(oneshot::Sender<Result<()>>),
     /// A state to be kept when nothing else is to be done.
     KeepFold(SessionId, Arc<SessionState>),
+    /// Somebody asks whether something could be written.
+    Probe(SyncSender<Result<()>>),
     Stop,
 }
 
@@ -125,19 +129,28 @@ pub(crate) struct Writer {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Why nothing is written any more.
     refused: OnceLock<String>,
+    tally: Arc<Tally>,
 }
 
 impl Writer {
     /// Starts the thread. `grown` is told how long the log is after each transaction that made it longer.
     pub fn start(store: Box<dyn StoreWriter>, clock: Clock, grown: Sender<Message>) -> Writer {
         let (jobs, queue) = channel();
-        let work = move || {
-            let (leaf, link) = (Vec::new(), Vec::new());
-            Work { store, clock, heads: None, leaf, link, behind: 0, folds: VecDeque::new(), grown, size: 0 }
-                .run(&queue)
+        let tally = Arc::new(Tally::default());
+        let work = Work {
+            store,
+            clock,
+            heads: None,
+            leaf: Vec::new(),
+            link: Vec::new(),
+            behind: 0,
+            folds: VecDeque::new(),
+            grown,
+            size: 0,
+            tally: tally.clone(),
         };
-        let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(work);
-        Writer { jobs, thread: Mutex::new(thread.ok()), refused: OnceLock::new() }
+        let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(move || work.run(&queue));
+        Writer { jobs, thread: Mutex::new(thread.ok()), refused: OnceLock::new(), tally }
     }
 
     /// From now on nothing is recorded: the log was found to contradict itself.
@@ -156,7 +169,7 @@ impl Writer {
         reply: oneshot::Sender<Result<T>>,
         work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) {
-        let _ = self.jobs.send(Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })));
+        self.queue(Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })));
     }
 
     /// Writes, and waits until that is durable.
@@ -188,10 +201,35 @@ impl Writer {
         let _ = self.jobs.send(Job::KeepFold(session_id, state));
     }
 
+    /// What was written so far.
+    pub fn activity(&self) -> Activity {
+        self.tally.activity()
+    }
+
+    /// Whether something could be written now.
+    pub fn probe(&self) -> Result<()> {
+        let (reply, answer) = sync_channel(1);
+        self.queue(Job::Probe(reply));
+        answer.recv_timeout(BUSY).unwrap_or_else(|error| match error {
+            RecvTimeoutError::Timeout => Err(StoreError::Busy.into()),
+            RecvTimeoutError::Disconnected => Err(StoreError::Stopped.into()),
+        })
+    }
+
     fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let _ = self.jobs.send(job(reply));
+        self.queue(job(reply));
         answer.blocking_recv().unwrap_or(Err(StoreError::Stopped.into()))
+    }
+
+    fn queue(&self, job: Job) {
+        let is_write = matches!(job, Job::Write(_) | Job::WriteAndIndex(_));
+        if is_write {
+            self.tally.queued();
+        }
+        if self.jobs.send(job).is_err() && is_write {
+            self.tally.taken(1);
+        }
     }
 
     /// Finishes what is queued and ends the thread.
@@ -224,6 +262,7 @@ struct Work {
     grown: Sender<Message>,
     /// Entries in the log after the last transaction.
     size: u64,
+    tally: Arc<Tally>,
 }
 
 impl Work {
@@ -256,9 +295,7 @@ impl Work {
             sort(first);
             gather(queue, last_batch, &mut sort);
             last_batch = batch.len();
-            if !batch.is_empty() {
-                self.write_all(batch);
-            }
+            let mut known = (!batch.is_empty()).then(|| self.write_all(batch));
             if index {
                 // Documents of an older plan are pruned now, even if the program is about to end. An error here is
                 // met again, and reported, by the next search.
@@ -273,6 +310,11 @@ impl Work {
                         drop(reply.send(rebuilt.and_then(|()| self.catch_up_all())));
                     }
                     Job::KeepFold(session_id, state) => self.await_fold(session_id, state),
+                    Job::Probe(reply) => {
+                        // What was just written, or tried for another who asks, is answer enough.
+                        let answer = known.get_or_insert_with(|| self.probe()).clone();
+                        drop(reply.send(answer.map_err(Error::from)));
+                    }
                     Job::Write(_) | Job::WriteAndIndex(_) | Job::Stop => {}
                 }
             }
@@ -314,7 +356,15 @@ impl Work {
         Ok(())
     }
 
-    fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) {
+    fn probe(&mut self) -> std::result::Result<(), StoreError> {
+        let failing = self.tally.is_failing();
+        self.store.probe(failing)?;
+        self.tally.works_again();
+        Ok(())
+    }
+
+    fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) -> std::result::Result<(), StoreError> {
+        let started = Instant::now();
         let Work { store, clock, heads, leaf, link, .. } = self;
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
@@ -324,8 +374,10 @@ impl Work {
         };
         let committed = catch_unwind(AssertUnwindSafe(|| store.transaction(&mut write)))
             .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())));
-        match committed {
+        self.tally.taken(batch.len());
+        match &committed {
             Ok(()) => {
+                self.tally.committed(batch.len(), started.elapsed());
                 self.behind += batch.len() as u64;
                 let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
                 if size != self.size {
@@ -339,9 +391,11 @@ impl Work {
             Err(error) => {
                 // Nothing of this batch was written, and what is remembered may be ahead of the log.
                 self.heads = None;
-                batch.into_iter().for_each(|write| write.fail(&error));
+                self.tally.failed(error);
+                batch.into_iter().for_each(|write| write.fail(error));
             }
         }
+        committed
     }
 }
 

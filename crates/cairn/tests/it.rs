@@ -3,9 +3,15 @@
 #[path = "it/harness.rs"]
 mod harness;
 
+/// What the writer did, and whether it could write now.
+#[path = "it/activity.rs"]
+mod activity;
 /// Twenty attacks, and which layer notices.
 #[path = "it/attacks.rs"]
 mod attacks;
+/// Trees of large sessions, one branch at a time.
+#[path = "it/branch.rs"]
+mod branch;
 /// Bundles: exported, verified by two programs, tampered with, imported.
 #[path = "it/bundle/mod.rs"]
 mod bundle;
@@ -15,6 +21,9 @@ mod concurrent;
 /// Snapshots of roadmaps, and what drifted.
 #[path = "it/context.rs"]
 mod context;
+/// Entries of the log.
+#[path = "it/entries.rs"]
+mod entries;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;
@@ -45,6 +54,9 @@ mod seal;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;
+/// The list of sessions, page by page.
+#[path = "it/sessions.rs"]
+mod sessions;
 /// Changing what is stored behind Cairn's back: `verify` must name it.
 #[path = "it/tamper.rs"]
 mod tamper;

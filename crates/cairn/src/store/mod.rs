@@ -160,6 +160,20 @@ pub trait Store: Send + Sync {
     fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
+    /// The first thought of a session, cut as in [`Store::session`].
+    fn first_thought(&self, session_id: &str, chars: usize) -> Result<Option<Summary>>;
+    /// Visits the thoughts of a session from one step on and before another, in order: type and author.
+    fn steps(
+        &self,
+        session_id: &str,
+        from: u64,
+        before: u64,
+        visit: &mut dyn FnMut(ThoughtType, &str),
+    ) -> Result<()>;
+    /// Visits the thoughts of a session in order: their position in the log and that of the thought they follow from.
+    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()>;
+    /// Thoughts by their positions in the log, cut as in [`Store::session`]; those that are not there are left out.
+    fn thoughts_at(&self, seqs: &[u64], chars: usize) -> Result<Vec<(u64, Summary)>>;
     /// Where it is, if it is a file.
     fn place(&self) -> Option<&Path>;
     /// Returns when everything committed so far would survive a power cut.
@@ -239,6 +253,9 @@ pub struct Counts {
 pub trait StoreWriter: Send {
     /// Runs `work` in one transaction that no other writer can come between.
     fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()>;
+    /// Whether a transaction could begin: begins one and takes it back, without waiting as long for other writers as one
+    /// that has something to write. With `commit` one that leaves every value as it was is committed.
+    fn probe(&mut self, commit: bool) -> Result<()>;
     /// Brings the derived tables up to date with at most `rows` more entries; returns how many are left.
     fn catch_up(&mut self, rows: u64) -> Result<u64>;
     /// Keeps the state of a session in place of an older one, if its last event is one of that session. Does not wait

@@ -298,6 +298,8 @@ pub struct SessionCounts {
     pub newest: u64,
     /// When that was recorded.
     pub updated_at: Timestamp,
+    /// When its oldest record was.
+    pub began_at: Timestamp,
     /// The turn it is in.
     pub turn: u64,
 }

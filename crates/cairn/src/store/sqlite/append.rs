@@ -17,6 +17,8 @@ use crate::store::{
 
 /// How long others are waited for before something is kept that can be done without.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// How long others are waited for before it is said that nothing can be written now.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -51,6 +53,21 @@ impl StoreWriter for SqliteWriter {
             let _ = redact::secure_delete(&self.connection, false);
         }
         done
+    }
+
+    fn probe(&mut self, commit: bool) -> Result<()> {
+        let probed = self.connection.busy_timeout(PROBE_PATIENCE).and_then(|()| {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if !commit {
+                return transaction.rollback();
+            }
+            // There and back: a page is written only if something on it was changed.
+            for by in [1, -1] {
+                transaction.execute("UPDATE derived SET through = through + ?1", [by])?;
+            }
+            transaction.commit()
+        });
+        self.connection.busy_handler(Some(wait_for_turn)).and(probed).map_err(store_error)
     }
 
     fn catch_up(&mut self, rows: u64) -> Result<u64> {

@@ -8,8 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
 use crate::store::{
-    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, SessionCounts,
-    StoredFold,
+    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoredFold,
 };
 
 /// How far a session's memory has come; none if it has none.
@@ -265,37 +264,6 @@ pub fn brief_session(connection: &Connection, id: &str) -> rusqlite::Result<Opti
         .prepare_cached("SELECT session_no FROM brief WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()
-}
-
-/// Sessions by their newest record, newest first.
-pub fn sessions(
-    connection: &Connection,
-    before: Option<u64>,
-    limit: u64,
-) -> rusqlite::Result<Vec<SessionCounts>> {
-    let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(
-            "SELECT name, thoughts, events, newest, coalesce(
-                 (SELECT created_at FROM event WHERE seq = newest), (SELECT timestamp FROM thought WHERE seq = newest)),
-               (SELECT max(turn) FROM event WHERE session_no = no)
-             FROM (
-               SELECT s.no, s.name, s.length AS thoughts, coalesce(m.length, 0) AS events, max(coalesce(m.newest, 0),
-                 coalesce((SELECT seq FROM thought WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS newest
-               FROM session s LEFT JOIN memory m ON m.session_no = s.no)
-             WHERE newest < ?1 ORDER BY newest DESC LIMIT ?2",
-        )?
-        .query_map(params![before, limit], |row| {
-            Ok(SessionCounts {
-                session_id: typed(row.get(0)?, SessionId::new)?,
-                thoughts: row.get(1)?,
-                events: row.get(2)?,
-                newest: row.get(3)?,
-                updated_at: typed(row.get(4)?, TryFrom::try_from)?,
-                turn: row.get::<_, Option<u64>>(5)?.unwrap_or(0),
-            })
-        })?
-        .collect()
 }
 
 /// Adds an event.

@@ -11,6 +11,7 @@ mod read;
 mod redact;
 mod schema;
 mod search;
+mod sessions;
 mod sweep;
 
 use std::fs;

@@ -6,14 +6,14 @@ use std::path::Path;
 use cairn_core::Sha;
 use cairn_core::brief::TraceThought;
 use cairn_core::id::{ActionId, BriefId, ThoughtId};
-use cairn_core::thought::{SEALED, Thought};
+use cairn_core::thought::{SEALED, Thought, ThoughtType};
 use cairn_core::tree::Summary;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, memory, redact, sweep};
+use super::{SqliteStore, context, memory, redact, sessions, sweep};
 use crate::context::{ContextHead, NodeHit};
 use crate::options::Durability;
 use crate::read::ActionThought;
@@ -366,7 +366,45 @@ impl Store for SqliteStore {
     }
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
-        self.read(|connection| memory::sessions(connection, before, limit))
+        self.read(|connection| sessions::newest_first(connection, before, limit))
+    }
+
+    fn first_thought(&self, session_id: &str, chars: usize) -> Result<Option<Summary>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "{SUMMARY} WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) AND t.step_index = 0"
+                ))?
+                .query_row(params![cut(Some(chars)), session_id], |row| to_summary(connection, row))
+                .optional()
+        })
+    }
+
+    fn steps(
+        &self,
+        session_id: &str,
+        from: u64,
+        before: u64,
+        visit: &mut dyn FnMut(ThoughtType, &str),
+    ) -> Result<()> {
+        self.read(|connection| sessions::steps(connection, session_id, from, before, visit))
+    }
+
+    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
+        self.read(|connection| sessions::shape(connection, session_id, visit))
+    }
+
+    fn thoughts_at(&self, seqs: &[u64], chars: usize) -> Result<Vec<(u64, Summary)>> {
+        self.read(|connection| {
+            let mut at = connection.prepare_cached(&format!("{SUMMARY} WHERE t.seq = ?2"))?;
+            let mut found = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                let read = |row: &Row<'_>| to_summary(connection, row);
+                let thought = at.query_row(params![cut(Some(chars)), seq], read).optional()?;
+                found.extend(thought.map(|thought| (*seq, thought)));
+            }
+            Ok(found)
+        })
     }
 
     fn place(&self) -> Option<&Path> {

@@ -1,0 +1,131 @@
+//! Entries of the log, one after the other, as their bytes tell of them.
+
+use cairn_core::Sha;
+use cairn_core::entry::{BRIEF, REDACTION};
+use cairn_core::log::leaf_hash;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::handle::{Cairn, MAX_PAGE_RECORDS};
+use crate::store::StoreError;
+
+/// What an entry of the log is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EntryHead {
+    /// Position in the log.
+    pub seq: u64,
+    /// `thought`, `snapshot`, `event`, `brief`, `redaction`, `key`, `genesis` or `continuation`.
+    pub kind: String,
+    /// The session it belongs to.
+    pub session_id: Option<String>,
+    /// The task it belongs to.
+    pub task_id: Option<String>,
+    /// The id of the thought or of the brief; of a redaction, the id of what it blanked.
+    pub id: Option<String>,
+    /// The number of the snapshot, or of the one that a thought was based on.
+    pub context_id: Option<u64>,
+    /// The roadmap that a snapshot is of.
+    pub roadmap_id: Option<String>,
+    /// When it was recorded.
+    pub timestamp: Option<String>,
+    /// The hash of its bytes.
+    pub leaf_hash: Sha,
+}
+
+/// One entry of the log with the bytes that stand for it in every proof.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EntryView {
+    /// What it is about.
+    #[serde(flatten)]
+    pub head: EntryHead,
+    /// The exact bytes that are hashed: canonical JSON.
+    pub leaf: String,
+}
+
+/// The fields of all kinds of entries that tell what one is about.
+#[derive(Deserialize)]
+struct Fields {
+    seq: u64,
+    kind: String,
+    session_id: Option<String>,
+    task_id: Option<String>,
+    id: Option<String>,
+    brief_id: Option<String>,
+    target_id: Option<String>,
+    context_id: Option<u64>,
+    roadmap_id: Option<String>,
+    timestamp: Option<String>,
+    created_at: Option<String>,
+}
+
+impl EntryHead {
+    /// Reads the bytes at a position; none if they are not those of an entry there.
+    fn read(seq: u64, leaf: &[u8]) -> Option<EntryHead> {
+        let fields: Fields = serde_json::from_slice(leaf).ok()?;
+        if fields.seq != seq {
+            return None;
+        }
+        let id = match fields.kind.as_str() {
+            BRIEF => fields.brief_id,
+            REDACTION => fields.target_id,
+            _ => fields.id,
+        };
+        Some(EntryHead {
+            seq,
+            id,
+            kind: fields.kind,
+            session_id: fields.session_id,
+            task_id: fields.task_id,
+            context_id: fields.context_id,
+            roadmap_id: fields.roadmap_id,
+            timestamp: fields.timestamp.or(fields.created_at),
+            leaf_hash: leaf_hash(leaf),
+        })
+    }
+}
+
+impl Cairn {
+    /// How many entries the log has.
+    pub fn log_size(&self) -> Result<u64> {
+        Ok(self.inner.store.head()?.size)
+    }
+
+    /// The entries of the log from a position on, in order, at most `limit` of them and at most 10,000.
+    pub fn entries_since(&self, seq: u64, limit: u64) -> Result<Vec<EntryHead>> {
+        let size = self.log_size()?;
+        let to = size.min(seq.saturating_add(limit.min(MAX_PAGE_RECORDS)));
+        let mut entries = Vec::new();
+        self.visit_entries(seq, to, &mut |head, _| entries.push(head))?;
+        Ok(entries)
+    }
+
+    /// One entry of the log; none beyond its end.
+    pub fn entry(&self, seq: u64) -> Result<Option<EntryView>> {
+        let mut found = None;
+        let to = self.log_size()?.min(seq.saturating_add(1));
+        self.visit_entries(seq, to, &mut |head, leaf| {
+            // It was read as JSON, so it is text.
+            found = Some(EntryView { head, leaf: String::from_utf8_lossy(leaf).into_owned() });
+        })?;
+        Ok(found)
+    }
+
+    fn visit_entries(&self, from: u64, to: u64, visit: &mut dyn FnMut(EntryHead, &[u8])) -> Result<()> {
+        if from >= to {
+            return Ok(());
+        }
+        let (mut next, mut broken) = (from, None);
+        self.inner.store.leaves(from, to, &mut |leaf, _| {
+            match EntryHead::read(next, leaf) {
+                Some(head) => visit(head, leaf),
+                None => broken = broken.or(Some(next)),
+            }
+            next += 1;
+        })?;
+        // One that is missing shifts those behind it, so the first is named.
+        match broken.or((next < to).then_some(next)) {
+            None => Ok(()),
+            Some(seq) => Err(StoreError::Damaged(format!("log entry {seq} cannot be read")).into()),
+        }
+    }
+}
