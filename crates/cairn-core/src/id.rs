@@ -26,7 +26,8 @@ pub enum LabelError {
     Control(u32),
 }
 
-fn check(text: &str) -> Result<(), LabelError> {
+/// Whether a text can be an id or a label.
+pub fn check_label(text: &str) -> Result<(), LabelError> {
     if text.is_empty() {
         return Err(LabelError::Empty);
     }
@@ -57,7 +58,7 @@ macro_rules! label_type {
             /// Checks `text` and takes it as it is.
             pub fn new(text: impl Into<String>) -> Result<Self, LabelError> {
                 let text = text.into();
-                check(&text)?;
+                check_label(&text)?;
                 Ok(Self(text))
             }
 

@@ -46,6 +46,7 @@ mod search;
 mod sessions;
 mod shown;
 mod store;
+mod token;
 mod verify;
 mod writer;
 
@@ -80,6 +81,7 @@ pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadma
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};
 pub use store::StoreError;
+pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,
 };

@@ -11,6 +11,7 @@ mod memory;
 mod redact;
 mod repeated;
 mod step;
+mod token;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

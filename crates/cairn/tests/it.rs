@@ -60,6 +60,9 @@ mod sessions;
 /// Changing what is stored behind Cairn's back: `verify` must name it.
 #[path = "it/tamper.rs"]
 mod tamper;
+/// Access tokens.
+#[path = "it/token.rs"]
+mod token;
 /// Whom `verify` believes.
 #[path = "it/trust.rs"]
 mod trust;

@@ -28,11 +28,12 @@ use crate::context::{ContextHead, NodeHit};
 use crate::read::ActionThought;
 use crate::redact::Pieces;
 use crate::search::{SearchHit, Terms};
+use crate::token::TokenInfo;
 use crate::verify::{Finding, Progress};
 
 pub use rows::{
     BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
-    ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow,
+    ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
 };
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
@@ -174,6 +175,10 @@ pub trait Store: Send + Sync {
     fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()>;
     /// Thoughts by their positions in the log, cut as in [`Store::session`]; those that are not there are left out.
     fn thoughts_at(&self, seqs: &[u64], chars: usize) -> Result<Vec<(u64, Summary)>>;
+    /// The access token of that id.
+    fn token(&self, id: &str) -> Result<Option<TokenRow>>;
+    /// All access tokens, in the order in which they were made.
+    fn tokens(&self) -> Result<Vec<TokenInfo>>;
     /// Where it is, if it is a file.
     fn place(&self) -> Option<&Path>;
     /// Returns when everything committed so far would survive a power cut.
@@ -346,6 +351,17 @@ pub trait Append {
     fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()>;
     /// Adds a checkpoint, or signatures to the one of that size.
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
+    /// See [`Store::token`].
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>>;
+    /// Adds an access token.
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()>;
+    /// Sets when an access token was revoked and last used.
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()>;
 }
 
 /// One consistent state of a store, read for verification: everything as it is stored, nothing believed.

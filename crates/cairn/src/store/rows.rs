@@ -5,6 +5,8 @@ use cairn_core::entry::Salt;
 use cairn_core::id::{BriefId, SessionId};
 use cairn_core::time::Timestamp;
 
+use crate::token::TokenInfo;
+
 /// The newest link of a task chain.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskHead {
@@ -283,6 +285,15 @@ pub struct BriefHead {
     pub created_at: Timestamp,
     /// Its own hash.
     pub hash: Sha,
+}
+
+/// An access token as it is kept.
+#[derive(Debug, Clone)]
+pub struct TokenRow {
+    /// What is known of it.
+    pub info: TokenInfo,
+    /// SHA-256 of the whole token.
+    pub sha256: Vec<u8>,
 }
 
 /// A session in a listing.

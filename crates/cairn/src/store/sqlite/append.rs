@@ -8,11 +8,11 @@ use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, fts5, memory, read, redact, wait_for_turn};
+use super::{SqliteStore, context, fts5, memory, read, redact, token, wait_for_turn};
 use crate::context::ContextHead;
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead,
-    SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow,
+    SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
 /// How long others are waited for before something is kept that can be done without.
@@ -395,6 +395,23 @@ impl Append for SqliteAppend<'_> {
                WHERE length(excluded.note) > length(note) AND substr(excluded.note, 1, length(note)) = note",
             params![size, note],
         )
+    }
+
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
+        token::token(self.transaction, id).map_err(store_error)
+    }
+
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
+        token::insert(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()> {
+        token::set_times(self.transaction, id, revoked_at, last_used_at).map_err(store_error)
     }
 }
 

@@ -13,6 +13,7 @@ mod schema;
 mod search;
 mod sessions;
 mod sweep;
+mod token;
 
 use std::fs;
 use std::path::{Path, PathBuf};

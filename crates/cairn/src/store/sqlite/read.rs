@@ -13,7 +13,7 @@ use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use super::error::store_error;
-use super::{SqliteStore, context, memory, redact, sessions, sweep};
+use super::{SqliteStore, context, memory, redact, sessions, sweep, token};
 use crate::context::{ContextHead, NodeHit};
 use crate::options::Durability;
 use crate::read::ActionThought;
@@ -21,8 +21,9 @@ use crate::redact::Pieces;
 use crate::search::{SearchHit, Terms};
 use crate::store::{
     Audit, BriefHead, Counts, EventText, FoldRow, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent,
-    SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept,
+    SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept, TokenRow,
 };
+use crate::token::TokenInfo;
 use crate::verify::Progress;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -405,6 +406,14 @@ impl Store for SqliteStore {
             }
             Ok(found)
         })
+    }
+
+    fn token(&self, id: &str) -> Result<Option<TokenRow>> {
+        self.read(|connection| token::token(connection, id))
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenInfo>> {
+        self.read(token::tokens)
     }
 
     fn place(&self) -> Option<&Path> {

@@ -14,11 +14,12 @@ use crate::error::OpenError;
 pub const APPLICATION_ID: i32 = 0x4341_524e;
 
 /// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../../migrations/sqlite/0001_trail.sql"),
     include_str!("../../../migrations/sqlite/0002_snapshots.sql"),
     include_str!("../../../migrations/sqlite/0003_memory.sql"),
     include_str!("../../../migrations/sqlite/0004_proof.sql"),
+    include_str!("../../../migrations/sqlite/0005_tokens.sql"),
 ];
 
 /// The version this program writes.
