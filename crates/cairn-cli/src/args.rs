@@ -112,12 +112,13 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// The commands as one looks for them, not as the alphabet has them.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("Start", &["init", "demo", "mcp"]),
     ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),
     ("Prove", &["verify", "checkpoint", "prove", "log", "key", "witness", "signer"]),
+    ("Share", &["token"]),
     ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "redact", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];

@@ -163,6 +163,7 @@ impl From<Error> for CliError {
             Error::NotFound { what: "session", .. } => {
                 failure.hint("`cairn session list` shows what there is")
             }
+            Error::NotFound { what: "token", .. } => failure.hint("`cairn token list` shows what there is"),
             Error::NotFound { what: "brief", .. } => {
                 failure.hint("`cairn brief list` shows what is stored; give the whole id")
             }

@@ -26,6 +26,7 @@ mod search;
 mod session;
 mod show;
 mod signer;
+mod token;
 mod trail;
 mod tree;
 mod verify;
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Redact(redact::Args),
     Witness(witness::Args),
     Signer(signer::Args),
+    Token(token::Args),
     Backup(backup::Args),
     Export(export::Args),
     VerifyBundle(verify_bundle::Args),
@@ -108,6 +110,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Redact(args) => redact::run(args, app),
         Command::Witness(args) => witness::run(args, app),
         Command::Signer(args) => signer::run(args, app),
+        Command::Token(args) => token::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
         Command::Export(args) => export::run(args, app),
         Command::VerifyBundle(args) => verify_bundle::run(&args, app),

@@ -15,6 +15,7 @@ mod record;
 mod redact;
 #[cfg(unix)]
 mod signer;
+mod token;
 mod usage;
 mod verify;
 mod witness;

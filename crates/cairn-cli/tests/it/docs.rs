@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 29] = [
+const COMMANDS: [&str; 30] = [
     "init",
     "demo",
     "mcp",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 29] = [
     "key",
     "witness",
     "signer",
+    "token",
     "backup",
     "export",
     "verify-bundle",

@@ -78,6 +78,15 @@ fn a_redaction() {
 }
 
 #[test]
+fn a_token_is_made() {
+    survives(&Operation {
+        args: &["token", "add", "ci"],
+        afterwards: token_is_kept_if_it_was_shown,
+        ..SIMPLE
+    });
+}
+
+#[test]
 fn a_server_that_records() {
     survives(&Operation { args: &["mcp"], input: twenty_thoughts, acknowledged: answered_ids, ..SIMPLE });
 }
@@ -299,6 +308,18 @@ fn backup_is_whole_or_absent(ground: &Ground, run: &Run, what: &str) {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["valid"], &report["records"]), (&true.into(), &2.into()), "{what}");
         fs::remove_file(copy).unwrap();
+    }
+}
+
+/// What was shown lets its bearer in. One that was not shown is of no use to anybody.
+fn token_is_kept_if_it_was_shown(ground: &Ground, run: &Run, what: &str) {
+    if run.ok() {
+        let id = run.out.trim().split('_').nth(1).unwrap();
+        let listed = ground.fine(&["--json", "token", "list"]).json();
+        assert!(
+            listed["tokens"].as_array().unwrap().iter().any(|token| token["id"] == id),
+            "{what}\n{listed}"
+        );
     }
 }
 
