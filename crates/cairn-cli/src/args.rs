@@ -113,7 +113,7 @@ pub(crate) fn parse() -> Result<Cli, clap::Error> {
 
 /// The commands as one looks for them, not as the alphabet has them.
 const GROUPS: [(&str, &[&str]); 8] = [
-    ("Start", &["init", "demo", "mcp"]),
+    ("Start", &["init", "demo", "serve", "mcp"]),
     ("Record and read", &["record", "list", "show", "tree", "trail", "why", "search"]),
     ("Plans", &["roadmap", "context", "drift"]),
     ("Working memory", &["session", "brief"]),

@@ -57,6 +57,16 @@ impl CliError {
         CliError::new(Kind::Refused, "HANDLER_ERROR", message)
     }
 
+    /// Whoever asks may not.
+    pub(crate) fn forbidden(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "FORBIDDEN", message)
+    }
+
+    /// Not now.
+    pub(crate) fn busy(message: impl Into<String>) -> CliError {
+        CliError::new(Kind::Refused, "BUSY", message)
+    }
+
     /// It is more than is allowed.
     pub(crate) fn too_large(message: impl Into<String>) -> CliError {
         CliError::new(Kind::Refused, "TOO_LARGE", message)
@@ -95,6 +105,11 @@ impl CliError {
             Kind::Usage => 2,
             Kind::BrokenPipe => 0,
         }
+    }
+
+    /// What kind of failure it is, as programs know it.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
     }
 
     /// The sentence, with what it follows from.

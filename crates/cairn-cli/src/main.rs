@@ -10,10 +10,12 @@ mod graph;
 mod mcp;
 #[cfg(test)]
 mod reference;
+mod serve;
 #[cfg(unix)]
 mod signer;
 mod state;
 mod term;
+mod web;
 mod witness;
 
 use std::process::ExitCode;

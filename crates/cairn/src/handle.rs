@@ -440,6 +440,11 @@ impl Cairn {
         Ok(())
     }
 
+    /// The time, by the clock that this handle was opened with.
+    pub fn now(&self) -> Timestamp {
+        (self.inner.clock)()
+    }
+
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.
     pub fn close(self) {
         if let Some(Ok(running)) = self.inner.running.get() {

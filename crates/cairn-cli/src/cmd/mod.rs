@@ -23,6 +23,7 @@ mod record;
 mod redact;
 mod roadmap;
 mod search;
+mod serve;
 mod session;
 mod show;
 mod signer;
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     Init(init::Args),
     Demo(demo::Args),
     Mcp(mcp::Args),
+    Serve(serve::Args),
     Record(Box<record::Args>),
     List(list::Args),
     Show(show::Args),
@@ -90,6 +92,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Init(args) => init::run(&args, app),
         Command::Demo(args) => demo::run(&args, app),
         Command::Mcp(args) => mcp::run(&args, app),
+        Command::Serve(args) => serve::run(&args, app),
         Command::Record(args) => record::run(*args, app),
         Command::List(args) => list::run(args, app),
         Command::Show(args) => show::run(&args, app),

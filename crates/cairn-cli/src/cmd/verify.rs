@@ -1,16 +1,13 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
 use cairn::core::note::VerifyingKey;
-use cairn::{
-    Cairn, Coverage, Finding, Outside, OutsideHead, OutsideKey, RedactedRecord, Report, Scope, Sha, Standing,
-};
+use cairn::{Cairn, Coverage, Finding, Outside, OutsideKey, RedactedRecord, Report, Scope, Sha};
 use serde::Serialize;
 
 use super::Outcome;
 use crate::args::App;
 use crate::data::Verdict;
 use crate::error::CliError;
-use crate::state::StateFolder;
 use crate::term::{Bar, Palette, count, visible, wrap};
 use crate::witness;
 
@@ -38,7 +35,10 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     };
     let cairn = app.read()?;
     let given = |key| OutsideKey { key, source: "given".to_string(), must_have_signed: true };
-    let (heads, remarks) = seen_by_witnesses(&cairn, &scope);
+    let (heads, remarks) = match scope {
+        Scope::All => witness::seen_by_witnesses(&cairn),
+        _ => Default::default(),
+    };
     let outside = Outside { keys: args.key.into_iter().map(given).collect(), heads, ..Outside::default() };
     let mut report = check_against(&cairn, &scope, outside)?;
     state_what_holds(&cairn, &mut report, app);
@@ -96,19 +96,6 @@ pub(super) fn reach(report: &Report, width: usize) -> String {
     }
     let wrapped = lines.iter().flat_map(|line| wrap(&visible(line), width));
     wrapped.map(|line| line + "\n").collect()
-}
-
-/// The heads that the witnesses of the log have seen, and what is to be said of those that could not be asked.
-fn seen_by_witnesses(cairn: &Cairn, scope: &Scope) -> (Vec<OutsideHead>, Vec<String>) {
-    // A log whose name cannot be read is damaged, and that is for the report to say.
-    let (Some(state), Ok(status), Scope::All) = (StateFolder::find(), cairn.status(), scope) else {
-        return Default::default();
-    };
-    let (mut heads, remarks) = witness::outside_heads(&state, &status.origin);
-    // An older copy that lies elsewhere is what it is.
-    let is_copy = matches!(cairn.standing(), Standing::Behind { same_place: false, .. });
-    heads.iter_mut().for_each(|head| head.copies_are_fine = is_copy);
-    (heads, remarks)
 }
 
 /// The report as a program reads it: the verdict, and everything it rests on.

@@ -38,6 +38,11 @@ impl Refusal {
         Refusal::Request(id, ErrorData::new(code, message.into(), None))
     }
 
+    /// Whether it is the result of a tool call.
+    pub fn is_of_call(&self) -> bool {
+        matches!(self, Refusal::Call(..))
+    }
+
     /// As it goes to the client. `modern`: revision 2026-07-28 or later, in which results name their type.
     pub fn into_message(self, modern: bool) -> ServerJsonRpcMessage {
         match self {

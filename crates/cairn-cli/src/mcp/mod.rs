@@ -1,4 +1,4 @@
-//! `cairn mcp`: the MCP server on standard input and output.
+//! The MCP server, and `cairn mcp`, which serves it on standard input and output. `cairn serve` serves it over HTTP.
 
 mod args;
 mod completion;
@@ -8,6 +8,7 @@ mod lines;
 mod message;
 mod outbox;
 mod panics;
+mod permit;
 mod prompts;
 mod recorder;
 mod resources;
@@ -22,6 +23,11 @@ mod transport;
 use anyhow::Context;
 use cairn::Cairn;
 
+pub use envelope::write as write_message;
+pub use message::{Incoming, read as read_message};
+pub use panics::tell_in_one_line as tell_panics_in_one_line;
+pub use permit::Permit;
+pub use server::{READERS, Server};
 pub use sets::ToolSets;
 
 /// Serves until the client closes its end, then waits until everything recorded is on disk.

@@ -22,6 +22,7 @@ use super::completion;
 use super::envelope::{self, Data, Failure};
 use super::instructions::instructions;
 use super::panics;
+use super::permit::Permit;
 use super::prompts::{self, Prompt};
 use super::recorder::Recorder;
 use super::resources::{self, Change, MOST_WATCHED, Place, Template, Watchers};
@@ -84,6 +85,11 @@ impl Server {
         }
     }
 
+    /// The name of a tool, if it is offered.
+    pub fn tool_name(&self, name: &str) -> Option<&'static str> {
+        self.by_name.get(name).map(|tool| tool.name)
+    }
+
     fn tool(&self, name: &str) -> Result<&'static Tool, ErrorData> {
         if let Some(tool) = self.by_name.get(name) {
             return Ok(tool);
@@ -99,9 +105,10 @@ impl Server {
     async fn call(
         &self,
         tool: &'static Tool,
-        arguments: JsonObject,
+        mut arguments: JsonObject,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, Failure> {
+        Permit::of(context).check(tool, &mut arguments)?;
         match tool.call {
             Call::Record(make, text) => {
                 let thought = make(Given::read(tool.args, arguments), &|| client_name(context))?;

@@ -38,7 +38,7 @@ pub(crate) use http::with_cosignatures;
 pub(crate) use post::bad_url;
 pub(crate) use publish::{Published, Urgency, publish, publish_newest};
 pub(crate) use publisher::Publisher;
-pub(crate) use read::outside_heads;
+pub(crate) use read::seen_by_witnesses;
 pub(crate) use status::{Status, age};
 pub(crate) use trailer::trailer;
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 
 use cairn::core::note::VerifyingKey;
-use cairn::{HeadFolder, OutsideHead};
+use cairn::{Cairn, HeadFolder, OutsideHead, Standing};
 
 use super::config::{Config, Place, Witness};
 use super::files::Files;
@@ -18,7 +18,7 @@ const OLD: u64 = 24 * 60 * 60;
 
 /// What the witnesses of a log have seen, and what is to be said about those that could not be asked. Takes
 /// [`PATIENCE`] at most, and does not use the network: what HTTP witnesses have signed was kept.
-pub(crate) fn outside_heads(state: &StateFolder, origin: &str) -> (Vec<OutsideHead>, Vec<String>) {
+fn outside_heads(state: &StateFolder, origin: &str) -> (Vec<OutsideHead>, Vec<String>) {
     let config = match Config::load(state, origin) {
         Ok(config) => config,
         Err(error) => return (Vec::new(), vec![format!("no witness was asked: {error}")]),
@@ -36,6 +36,17 @@ pub(crate) fn outside_heads(state: &StateFolder, origin: &str) -> (Vec<OutsideHe
         }
     }
     (outside, notes)
+}
+
+/// The same for the log of an open database, as verification takes it.
+pub(crate) fn seen_by_witnesses(cairn: &Cairn) -> (Vec<OutsideHead>, Vec<String>) {
+    // A log whose name cannot be read is damaged, and that is for the report to say.
+    let (Some(state), Ok(status)) = (StateFolder::find(), cairn.status()) else { return Default::default() };
+    let (mut heads, remarks) = outside_heads(&state, &status.origin);
+    // An older copy that lies elsewhere is what it is.
+    let is_copy = matches!(cairn.standing(), Standing::Behind { same_place: false, .. });
+    heads.iter_mut().for_each(|head| head.copies_are_fine = is_copy);
+    (heads, remarks)
 }
 
 /// As `verify` takes it.

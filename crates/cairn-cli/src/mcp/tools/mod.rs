@@ -17,7 +17,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use cairn::{Cairn, NewThought};
+use cairn::{Cairn, NewThought, TokenScope};
 use rmcp::model::{Tool as Listed, ToolAnnotations};
 
 pub use record::renamed;
@@ -129,6 +129,17 @@ pub enum Effect {
 pub type Caller<'c> = &'c dyn Fn() -> Option<String>;
 
 impl Tool {
+    /// What a caller must be allowed to.
+    pub fn needs(&self) -> TokenScope {
+        match self.call {
+            Call::Read(_) => TokenScope::Read,
+            Call::Record(..) | Call::Write(..) if REDACT.iter().any(|tool| tool.name == self.name) => {
+                TokenScope::Admin
+            }
+            Call::Record(..) | Call::Write(..) => TokenScope::Write,
+        }
+    }
+
     /// As it stands in the list.
     pub fn listed(&self) -> Listed {
         Listed::new(self.name, self.description, Arc::new(args::schema(self.args)))

@@ -1,0 +1,101 @@
+//! `cairn serve`: agents over HTTP, and the viewer.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use super::Outcome;
+use crate::args::App;
+use crate::error::CliError;
+use crate::serve::{self, Access, Settings, Tls};
+use crate::witness::Publisher;
+
+/// Serve agents over HTTP, and pages to read what they recorded
+///
+/// The viewer is at `/`, MCP at `/mcp`. On this machine's loopback nobody needs a token; on any other address
+/// everyone does (`cairn token add`).
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Listen on this address
+    #[arg(
+        long,
+        value_name = "IP:PORT",
+        default_value = "127.0.0.1:7411",
+        env = "CAIRN_ADDR",
+        hide_env_values = true
+    )]
+    addr: SocketAddr,
+    /// Answer to this name too, as a proxy or DNS has it; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Ask for a token on loopback too, as behind a proxy
+    #[arg(long)]
+    require_token: bool,
+    /// Let everyone who can reach the address do everything, without a token
+    #[arg(long, conflicts_with = "require_token")]
+    insecure: bool,
+    /// Encrypt with this certificate (PEM), followed by those that vouch for it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Offer only these sets of tools, separated by commas: trail, snapshot, memory, proof, redact, or all (but redact)
+    #[arg(long, value_name = "SETS", default_value = "all")]
+    tools: String,
+    /// Write no line for each request
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let tools = args.tools.parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(cert), Some(key)) => Some(Tls::read(cert, key)?),
+        _ => None,
+    };
+    let cairn = app.write()?;
+    let access = access(args, &cairn)?;
+    let beyond = !args.addr.ip().is_loopback();
+    if beyond && tls.is_none() && access == Access::Tokens {
+        app.ui.remark("note: connections are not encrypted here; put a proxy in front that encrypts, or give --tls-cert");
+    }
+    if args.insecure {
+        app.ui.remark("warning: --insecure: whoever can reach this address may read and record everything");
+    }
+    let settings = Settings {
+        addr: args.addr,
+        hosts: args.allow_host.clone(),
+        access,
+        tls,
+        tools,
+        log_requests: !args.quiet,
+    };
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    let publisher = Publisher::start(cairn.clone());
+    let ready = |addr: SocketAddr| {
+        let host = if addr.ip().is_unspecified() { loopback(addr.ip()) } else { addr.ip() };
+        let addr = SocketAddr::new(host, addr.port());
+        app.ui.remark(&format!("viewer  {scheme}://{addr}/\nMCP     {scheme}://{addr}/mcp\nend with Ctrl-C"));
+    };
+    let served = serve::run(cairn, settings, ready).map_err(|error| CliError::failed(format!("{error:#}")));
+    publisher.stop();
+    served.map(|()| Outcome::Fine)
+}
+
+fn loopback(ip: IpAddr) -> IpAddr {
+    if ip.is_ipv4() { [127, 0, 0, 1].into() } else { IpAddr::V6(std::net::Ipv6Addr::LOCALHOST) }
+}
+
+/// Whether tokens are asked for. Where they are, there must be one: otherwise nobody could get in.
+fn access(args: &Args, cairn: &cairn::Cairn) -> Result<Access, CliError> {
+    let needed = args.require_token || !args.addr.ip().is_loopback();
+    if args.insecure || !needed {
+        return Ok(Access::Open);
+    }
+    if cairn.tokens()?.iter().all(|token| token.revoked_at.is_some()) {
+        let why = if args.require_token { "--require-token" } else { "an address beyond loopback" };
+        return Err(CliError::refused(format!("{why} needs a token, and there is none yet"))
+            .hint("`cairn token add NAME --scope write` makes one and shows it once"));
+    }
+    Ok(Access::Tokens)
+}

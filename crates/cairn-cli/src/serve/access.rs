@@ -1,0 +1,327 @@
+//! Who may: the name that the server was reached by, the page that a request comes from, the token it brings.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cairn::{Sha, Timestamp, TokenInfo, TokenScope};
+use hyper::HeaderMap;
+use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+
+use super::{Needs, Problem, Site};
+use crate::error::CliError;
+
+/// How long a token that was found good is taken for good without looking again: so long a revoked one still works.
+const TRUSTED: Duration = Duration::from_secs(1);
+/// Good tokens that are remembered for so long.
+const REMEMBERED: usize = 1024;
+/// How often uses are noted in the database, for each token.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+/// The cookie that holds the token of whoever signed in to the viewer.
+pub(crate) const COOKIE_NAME: &str = "cairn_token";
+
+/// Whether a token is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Whoever can reach the server may do everything.
+    Open,
+    /// Each request must bring a token.
+    Tokens,
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) struct Who {
+    pub(crate) scope: TokenScope,
+    pub(crate) token: Option<Arc<TokenInfo>>,
+}
+
+impl Who {
+    /// The agent that the token is bound to.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.token.as_ref()?.agent_id.as_deref()
+    }
+}
+
+/// Refuses a request that was sent to another name, or by a page that this server did not serve. A browser that was
+/// led here by a name someone else controls is stopped by the first, a form on a foreign page by the second.
+pub(crate) fn expected_place(
+    headers: &HeaderMap,
+    to: Option<SocketAddr>,
+    hosts: &[String],
+) -> Result<(), Problem> {
+    let refused = |what: &str, found: &str, hint: &str| {
+        let found = cairn::core::preview::preview(found, 80).escape_debug().to_string();
+        let error = CliError::forbidden(format!("{what} `{found}` is not one of this server's")).hint(hint);
+        Problem::new(StatusCode::FORBIDDEN, error)
+    };
+    let mut given = headers.get_all(HOST).iter();
+    let (host, more) = (given.next().and_then(|host| host.to_str().ok()), given.next());
+    let known = |host: &&str| more.is_none() && is_ours(host, to, hosts);
+    let Some(host) = host.filter(known) else {
+        let hint = "reach it by its address, or start it with `--allow-host NAME`";
+        return Err(refused("the host", host.unwrap_or_default(), hint));
+    };
+    let mut origins = headers.get_all(ORIGIN).iter();
+    match (origins.next(), origins.next()) {
+        (None, _) => Ok(()),
+        (Some(origin), None) if is_same(origin.to_str().unwrap_or_default(), host) => Ok(()),
+        (Some(origin), _) => {
+            let hint = "only pages that this server served may call it from a browser";
+            Err(refused("the origin", origin.to_str().unwrap_or_default(), hint))
+        }
+    }
+}
+
+/// Whether a page with this origin came from `host`. A proxy may have encrypted in between, so the scheme may differ.
+fn is_same(origin: &str, host: &str) -> bool {
+    let authority = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    authority.is_some_and(|authority| {
+        let bare = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            let text = text.strip_suffix(":80").or_else(|| text.strip_suffix(":443")).unwrap_or(&text);
+            text.to_string()
+        };
+        bare(authority) == bare(host)
+    })
+}
+
+/// Whether the server goes by this name. The port may be that of a proxy.
+fn is_ours(host: &str, to: Option<SocketAddr>, hosts: &[String]) -> bool {
+    let name = without_port(host).to_ascii_lowercase();
+    if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+        // Nobody can make an address lead elsewhere; it is ours if the connection came in by it.
+        return address.is_loopback()
+            || to.is_some_and(|to| to.ip().to_canonical() == address.to_canonical());
+    }
+    name == "localhost" || hosts.iter().any(|ours| ours.eq_ignore_ascii_case(&name))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => host,
+    }
+}
+
+/// The token of a request: from a program in a header, from a browser in a cookie.
+pub(crate) fn offered_token(headers: &HeaderMap) -> Option<&str> {
+    if let Some(header) = headers.get(AUTHORIZATION) {
+        let value = header.to_str().unwrap_or_default();
+        let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
+        return Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" });
+    }
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
+    let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.into_iter().find(|(name, _)| *name == COOKIE_NAME).map(|(_, token)| token)
+}
+
+/// Good tokens, for a moment, and when each was last used.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    good: Mutex<HashMap<Sha, (Instant, Arc<TokenInfo>)>>,
+    used: Mutex<HashMap<String, Use>>,
+}
+
+struct Use {
+    at: jiff::Timestamp,
+    noted: Option<Instant>,
+    pending: bool,
+}
+
+/// Finds out who asks, and refuses whoever may not.
+pub(crate) async fn admit(
+    site: &Arc<Site>,
+    headers: &HeaderMap,
+    from: IpAddr,
+    needs: Needs,
+) -> Result<Who, Problem> {
+    let Needs::Scope(needed) = needs else { return Ok(Who { scope: TokenScope::Read, token: None }) };
+    let who = match (offered_token(headers), site.access) {
+        (Some(token), _) => check(site, token, from).await?,
+        (None, Access::Open) => Who { scope: TokenScope::Admin, token: None },
+        (None, Access::Tokens) => {
+            return Err(unauthorized("this server asks for a token").map_hint(
+                "send `Authorization: Bearer TOKEN`, or sign in to the viewer; `cairn token add` makes one",
+            ));
+        }
+    };
+    if who.scope < needed {
+        let message = format!("this token may {}, and this needs `{}`", who.scope.as_str(), needed.as_str());
+        return Err(Problem::new(StatusCode::FORBIDDEN, CliError::forbidden(message)));
+    }
+    Ok(who)
+}
+
+fn unauthorized(message: &str) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, CliError::forbidden(message))
+}
+
+impl Problem {
+    fn map_hint(mut self, hint: &str) -> Problem {
+        self.error = self.error.hint(hint);
+        self
+    }
+}
+
+/// Whose token this is.
+pub(crate) async fn check(site: &Arc<Site>, token: &str, from: IpAddr) -> Result<Who, Problem> {
+    let digest = Sha::of(token.as_bytes());
+    if let Some(info) = site.tokens.still_good(&digest) {
+        site.tokens.use_now(&info.id);
+        return Ok(Who { scope: info.scope, token: Some(info) });
+    }
+    if let Some(seconds) = site.attempts.must_wait(from) {
+        let error =
+            CliError::busy(format!("too many wrong tokens from this address; wait {seconds} seconds"));
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, error));
+    }
+    let found = {
+        let (cairn, token) = (site.cairn.clone(), token.to_string());
+        tokio::task::spawn_blocking(move || cairn.token_check(&token)).await
+    };
+    let found = found.map_err(|_| CliError::failed("the token could not be checked"))?;
+    match found.map_err(CliError::from)? {
+        Some(info) if info.revoked_at.is_none() => {
+            let info = Arc::new(info);
+            site.tokens.found_good(digest, info.clone());
+            site.tokens.use_now(&info.id);
+            Ok(Who { scope: info.scope, token: Some(info) })
+        }
+        Some(_) => {
+            site.attempts.failed(from);
+            Err(unauthorized("this token was revoked"))
+        }
+        None => {
+            site.attempts.failed(from);
+            Err(unauthorized("no such token").map_hint("`cairn token list` shows those there are"))
+        }
+    }
+}
+
+impl Tokens {
+    fn still_good(&self, digest: &Sha) -> Option<Arc<TokenInfo>> {
+        let good = self.good.lock().ok()?;
+        good.get(digest).filter(|(since, _)| since.elapsed() < TRUSTED).map(|(_, info)| info.clone())
+    }
+
+    fn found_good(&self, digest: Sha, info: Arc<TokenInfo>) {
+        let Ok(mut good) = self.good.lock() else { return };
+        if good.len() >= REMEMBERED {
+            good.retain(|_, (since, _)| since.elapsed() < TRUSTED);
+        }
+        if good.len() < REMEMBERED {
+            good.insert(digest, (Instant::now(), info));
+        }
+    }
+
+    fn use_now(&self, id: &str) {
+        let Ok(mut used) = self.used.lock() else { return };
+        let entry = used.entry(id.to_string()).or_insert(Use {
+            at: jiff::Timestamp::now(),
+            noted: None,
+            pending: true,
+        });
+        entry.at = jiff::Timestamp::now();
+        entry.pending = true;
+    }
+
+    /// Uses that should be noted now.
+    fn to_note(&self, all: bool) -> Vec<(String, jiff::Timestamp)> {
+        let Ok(mut used) = self.used.lock() else { return Vec::new() };
+        let due =
+            |one: &Use| one.pending && (all || one.noted.is_none_or(|noted| noted.elapsed() >= NOTED_EVERY));
+        let due = used.iter_mut().filter(|(_, one)| due(one));
+        due.map(|(id, one)| {
+            (one.noted, one.pending) = (Some(Instant::now()), false);
+            (id.clone(), one.at)
+        })
+        .collect()
+    }
+}
+
+/// Notes in the database when tokens were used, every now and then and at the end.
+pub(crate) async fn note_uses(site: Arc<Site>) {
+    loop {
+        let stopping = tokio::time::timeout(Duration::from_secs(1), site.stopping.cancelled()).await.is_ok();
+        let uses = site.tokens.to_note(stopping);
+        if !uses.is_empty() {
+            let cairn = site.cairn.clone();
+            let noting = tokio::task::spawn_blocking(move || {
+                for (id, at) in uses {
+                    // When a token was used is good to know, and no reason to fail.
+                    let _ = Timestamp::parse(format!("{at:.3}")).map(|at| cairn.token_used(&id, at));
+                }
+            });
+            let _ = noting.await;
+        }
+        if stopping {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn place(host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        let to = Some("192.0.2.7:7411".parse().unwrap());
+        expected_place(&headers, to, &["cairn.example".to_string()]).is_ok()
+    }
+
+    #[test]
+    fn only_names_of_the_server_are_answered_to() {
+        for host in
+            ["localhost", "localhost:7411", "127.0.0.1:7411", "[::1]:7411", "192.0.2.7", "CAIRN.example:443"]
+        {
+            assert!(place(host, None), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "192.0.2.8",
+            "cairn.example.evil",
+            "127.0.0.1.nip.io",
+        ] {
+            assert!(!place(host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_pages_of_the_server_may_call_it() {
+        assert!(place("localhost:7411", Some("http://localhost:7411")));
+        assert!(place("cairn.example", Some("https://cairn.example")));
+        for origin in [
+            "null",
+            "http://evil.example",
+            "http://localhost:3000",
+            "http://localhost:7411.evil.example",
+            "localhost:7411",
+        ] {
+            assert!(!place("localhost:7411", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_found_in_a_header_or_a_cookie() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(offered_token(&headers), None);
+        headers.insert(COOKIE, HeaderValue::from_static("a=b; cairn_token=one; c=d"));
+        assert_eq!(offered_token(&headers), Some("one"));
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("bearer two"));
+        assert_eq!(offered_token(&headers), Some("two"));
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("Basic two"));
+        assert_eq!(offered_token(&headers), Some(""));
+    }
+}

@@ -1,0 +1,130 @@
+//! `cairn serve`: agents over HTTP, and pages for people, from one process.
+
+mod access;
+mod attempts;
+mod client;
+mod events;
+mod handle;
+mod health;
+mod integrity;
+mod listen;
+mod log;
+mod mcp;
+mod metrics;
+mod reply;
+mod routes;
+mod sign_in;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use cairn::Cairn;
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::{Server, ToolSets, tell_panics_in_one_line};
+
+pub(crate) use access::{Access, Who};
+pub(crate) use client::ClientName;
+pub(crate) use integrity::{Badge, Integrity};
+pub(crate) use log::RequestId;
+pub(crate) use reply::{Asked, Live, Page, Problem, Reply, Shown, reply};
+pub(crate) use routes::{Answers, Needs, Route, offered, page};
+pub(crate) use tls::Tls;
+
+/// How long, after it was asked to stop, the server waits for requests that it has begun.
+const LAST_REQUESTS: Duration = Duration::from_secs(3);
+
+/// How a server is set up.
+pub(crate) struct Settings {
+    pub(crate) addr: SocketAddr,
+    /// Names by which it is reached, beside its address and the names of this machine's loopback.
+    pub(crate) hosts: Vec<String>,
+    pub(crate) access: Access,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) tools: ToolSets,
+    /// Whether each request gets a line on standard error.
+    pub(crate) log_requests: bool,
+}
+
+/// What every request may need.
+pub(crate) struct Site {
+    pub(crate) cairn: Cairn,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) access: Access,
+    /// Whether connections are encrypted here.
+    pub(crate) encrypted: bool,
+    pub(crate) log: log::Log,
+    pub(crate) metrics: metrics::Metrics,
+    pub(crate) integrity: Integrity,
+    pub(crate) events: events::Events,
+    attempts: attempts::Attempts,
+    tokens: access::Tokens,
+    mcp: mcp::Endpoint,
+    readers: tokio::sync::Semaphore,
+    stopping: CancellationToken,
+}
+
+/// Serves until the program is told to stop, then finishes what was begun and waits until everything recorded is on
+/// disk. `ready` is told the address once requests are taken.
+pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
+    tell_panics_in_one_line();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the server's runtime")?;
+    let served = runtime.block_on(async {
+        let listener = listen::bind(settings.addr)?;
+        let addr = listener.local_addr().context("cannot tell the address")?;
+        let tools = settings.tools.tools();
+        let site = Arc::new(Site {
+            hosts: settings.hosts,
+            access: settings.access,
+            encrypted: settings.tls.is_some(),
+            log: log::Log::start(settings.log_requests),
+            metrics: metrics::Metrics::new(),
+            integrity: Integrity::default(),
+            events: events::Events::default(),
+            attempts: attempts::Attempts::default(),
+            tokens: access::Tokens::default(),
+            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &tools)),
+            readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
+            stopping: CancellationToken::new(),
+            cairn: cairn.clone(),
+        });
+        tokio::spawn(integrity::watch(site.clone()));
+        tokio::spawn(events::watch(site.clone()));
+        tokio::spawn(access::note_uses(site.clone()));
+        tokio::spawn(stop_when_told(site.stopping.clone()));
+        ready(addr);
+        listen::serve(listener, settings.tls, site).await
+    });
+    // A long verification that nobody waits for any more must not hold up the end.
+    runtime.shutdown_background();
+    cairn.close();
+    served
+}
+
+/// Waits for the signals that ask a program to end.
+async fn stop_when_told(stopping: CancellationToken) {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut terminate), Ok(mut interrupt)) =
+            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
+            return;
+        };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        return;
+    }
+    stopping.cancel();
+}

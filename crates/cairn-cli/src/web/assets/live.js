@@ -1,0 +1,52 @@
+// Keeps a page up to date: reloads its content when the server says that something was recorded.
+(() => {
+  "use strict";
+  const watched = document.body.dataset.live;
+  if (!watched || !("EventSource" in window)) return;
+  const session = document.body.dataset.session;
+  let waiting = null;
+
+  async function refresh(badgeOnly) {
+    waiting = null;
+    const reply = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
+    if (!reply.ok) return;
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    replace("badge", page);
+    if (!badgeOnly) for (const part of document.querySelectorAll("[data-part]")) replacePart(part, page);
+  }
+
+  function replace(id, page) {
+    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
+    if (old && fresh) old.replaceWith(fresh);
+  }
+
+  // A part keeps what the reader has opened in it.
+  function replacePart(part, page) {
+    const fresh = page.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`);
+    if (!fresh || fresh.innerHTML === part.innerHTML) return;
+    const open = new Set([...part.querySelectorAll("details[open][id]")].map((d) => d.id));
+    const closed = new Set([...part.querySelectorAll("details:not([open])[id]")].map((d) => d.id));
+    const focused = document.activeElement && part.contains(document.activeElement) ? document.activeElement.id : "";
+    for (const details of fresh.querySelectorAll("details[id]")) {
+      if (open.has(details.id)) details.open = true;
+      if (closed.has(details.id)) details.open = false;
+    }
+    part.replaceWith(fresh);
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    fresh.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
+  }
+
+  function soon(badgeOnly) {
+    if (waiting === null) waiting = setTimeout(() => refresh(badgeOnly), 200);
+  }
+
+  const events = new EventSource("/events");
+  // What was recorded between the page and the stream is caught by looking once when the stream opens.
+  events.addEventListener("open", () => soon(false));
+  events.addEventListener("missed", () => soon(false));
+  events.addEventListener("verified", () => soon(true));
+  events.addEventListener("grew", (event) => {
+    const told = JSON.parse(event.data);
+    if (watched === "log" || !told.whole || told.sessions.includes(session)) soon(false);
+  });
+})();

@@ -1,0 +1,2 @@
+// Checks a proof in the browser.
+export {};
