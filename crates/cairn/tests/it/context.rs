@@ -371,7 +371,7 @@ fn a_database_of_the_first_schema_is_brought_up_to_date() {
     let path = folder.path().join("cairn.db");
     std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/schema-1.db"), &path).unwrap();
     let cairn = cairn::Cairn::open(&path).unwrap();
-    assert_eq!(cairn.status().unwrap().schema, 4);
+    assert_eq!(cairn.status().unwrap().schema, 5);
     let report = cairn.verify(&cairn::Scope::All).unwrap();
     assert!(report.valid() && report.records == 3, "{:?}", report.findings);
     std::fs::create_dir(folder.path().join("roadmaps")).unwrap();
