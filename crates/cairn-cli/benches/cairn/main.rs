@@ -9,6 +9,7 @@ mod bare;
 mod callers;
 mod calls;
 mod data;
+mod http;
 mod machine;
 mod memory;
 mod peer;
@@ -44,6 +45,10 @@ pub struct Sizes {
     pub plan: usize,
     /// Turns of a session, and of a long one.
     pub turns: [usize; 2],
+    /// Seconds that clients record over HTTP: in each round of a comparison, and while others read.
+    pub http: [u64; 2],
+    /// Browsers that watch.
+    pub watchers: usize,
 }
 
 const FULL: Sizes = Sizes {
@@ -56,6 +61,8 @@ const FULL: Sizes = Sizes {
     starts: 15,
     plan: 10_000,
     turns: [1_000, 10_000],
+    http: [6, 60],
+    watchers: 1_000,
 };
 
 const QUICK: Sizes = Sizes {
@@ -68,6 +75,8 @@ const QUICK: Sizes = Sizes {
     starts: 3,
     plan: 1_000,
     turns: [50, 200],
+    http: [1, 3],
+    watchers: 100,
 };
 
 fn main() -> Result<()> {
@@ -80,8 +89,8 @@ fn main() -> Result<()> {
             "--bench" => {}
             "--quick" => sizes = &QUICK,
             verify::CHILD => return verify::child(args.next().as_deref().unwrap_or_default()),
-            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" => letters.push(arg),
-            _ => bail!("give letters from a to i, or --quick; found `{arg}`"),
+            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" => letters.push(arg),
+            _ => bail!("give letters from a to j, or --quick; found `{arg}`"),
         }
     }
     let wanted = |letter: &str| letters.is_empty() || letters.iter().any(|given| given == letter);
@@ -89,7 +98,7 @@ fn main() -> Result<()> {
     if wanted("a") {
         append::on_new_files(sizes)?;
     }
-    let peer = if wanted("b") || wanted("d") || wanted("e") { peer::find()? } else { None };
+    let peer = if ["b", "d", "e", "j"].into_iter().any(wanted) { peer::find()? } else { None };
     if wanted("b") {
         calls::run(sizes, peer.as_ref())?;
     }
@@ -113,6 +122,9 @@ fn main() -> Result<()> {
     }
     if wanted("i") {
         proof::run(sizes)?;
+    }
+    if wanted("j") {
+        http::run(sizes, peer.as_ref())?;
     }
     machine::describe_load();
     Ok(())

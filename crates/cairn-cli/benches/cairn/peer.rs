@@ -55,6 +55,13 @@ impl Peer {
         command
     }
 
+    /// The peer on a database, over HTTP. It says its address on standard error.
+    pub fn over_http(&self, database: &Path) -> Command {
+        let mut command = self.command(database);
+        command.arg("--http");
+        command
+    }
+
     /// Gives the peer the chain of a database of Cairn: task chains are the same in both.
     pub fn chain(&self, from: &Path, task: &str, to: &Path) -> Result<()> {
         // Started once, it makes its tables.

@@ -1,9 +1,11 @@
 // The smallest MCP server that records thoughts by the same contract, to compare Cairn with:
 // hash-linked per task, validated, one transaction a call, on disk before the answer.
 import { createHash, randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
 import Database from 'better-sqlite3';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
@@ -92,31 +94,51 @@ const envelope = (body) => ({
 });
 const failure = (code, message, details) => envelope({ ok: false, error: { code, message, details } });
 
-const server = new Server({ name: 'peer', version: '1.0.0' }, { capabilities: { tools: {} } });
-
-server.setRequestHandler(ListToolsRequestSchema, () => ({
-  tools: Object.entries(tools).map(([name, tool]) => ({
-    name,
-    description: tool.description,
-    inputSchema: z.toJSONSchema(tool.input),
-  })),
+const listed = Object.entries(tools).map(([name, tool]) => ({
+  name,
+  description: tool.description,
+  inputSchema: z.toJSONSchema(tool.input),
 }));
 
-server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
-  const tool = tools[params.name];
-  if (!tool) return failure('NOT_FOUND', `there is no tool ${params.name}`);
-  const input = tool.input.safeParse(params.arguments ?? {});
-  if (!input.success) {
-    return failure('INVALID_PARAMS', 'invalid arguments', { issues: input.error.issues });
-  }
-  try {
-    return envelope({ ok: true, data: tool.run(input.data) });
-  } catch (error) {
-    return failure('HANDLER_ERROR', error.message);
-  }
-});
+function makeServer() {
+  const server = new Server({ name: 'peer', version: '1.0.0' }, { capabilities: { tools: {} } });
 
-// The SDK waits for a full pipe once for each answer under way; that is no leak.
-process.stdout.setMaxListeners(0);
-process.stdin.on('end', () => db.close());
-await server.connect(new StdioServerTransport());
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: listed }));
+
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+    const tool = tools[params.name];
+    if (!tool) return failure('NOT_FOUND', `there is no tool ${params.name}`);
+    const input = tool.input.safeParse(params.arguments ?? {});
+    if (!input.success) {
+      return failure('INVALID_PARAMS', 'invalid arguments', { issues: input.error.issues });
+    }
+    try {
+      return envelope({ ok: true, data: tool.run(input.data) });
+    } catch (error) {
+      return failure('HANDLER_ERROR', error.message);
+    }
+  });
+  return server;
+}
+
+if (process.argv[3] === '--http') {
+  // As the SDK has it for servers that keep nothing between two requests: a server and a transport for each.
+  const http = createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const server = makeServer();
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
+    response.on('close', () => {
+      transport.close();
+      server.close();
+    });
+    await server.connect(transport);
+    await transport.handleRequest(request, response, JSON.parse(Buffer.concat(chunks).toString()));
+  });
+  http.listen(0, '127.0.0.1', () => console.error(`http://127.0.0.1:${http.address().port}/`));
+} else {
+  // The SDK waits for a full pipe once for each answer under way; that is no leak.
+  process.stdout.setMaxListeners(0);
+  process.stdin.on('end', () => db.close());
+  await makeServer().connect(new StdioServerTransport());
+}
