@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::serve::{self, Access, Settings, Tls};
+use crate::serve::{Access, Settings, Tls};
 use crate::witness::Publisher;
 
 /// Serve agents over HTTP, and pages to read what they recorded
@@ -70,16 +70,28 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         tools,
         log_requests: !args.quiet,
     };
-    let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let publisher = Publisher::start(cairn.clone());
+    let served = serve(cairn, settings, app);
+    publisher.stop();
+    served.map(|()| Outcome::Fine)
+}
+
+/// Serves a database to whoever is on this machine.
+pub(super) fn on_this_machine(cairn: cairn::Cairn, addr: SocketAddr, app: &App) -> Result<(), CliError> {
+    let tools = "all".parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
+    let settings =
+        Settings { addr, hosts: Vec::new(), access: Access::Open, tls: None, tools, log_requests: false };
+    serve(cairn, settings, app)
+}
+
+fn serve(cairn: cairn::Cairn, settings: Settings, app: &App) -> Result<(), CliError> {
+    let scheme = if settings.tls.is_some() { "https" } else { "http" };
     let ready = |addr: SocketAddr| {
         let host = if addr.ip().is_unspecified() { loopback(addr.ip()) } else { addr.ip() };
         let addr = SocketAddr::new(host, addr.port());
         app.ui.remark(&format!("viewer  {scheme}://{addr}/\nMCP     {scheme}://{addr}/mcp\nend with Ctrl-C"));
     };
-    let served = serve::run(cairn, settings, ready).map_err(|error| CliError::failed(format!("{error:#}")));
-    publisher.stop();
-    served.map(|()| Outcome::Fine)
+    crate::serve::run(cairn, settings, ready).map_err(|error| CliError::failed(format!("{error:#}")))
 }
 
 fn loopback(ip: IpAddr) -> IpAddr {

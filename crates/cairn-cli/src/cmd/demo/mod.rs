@@ -1,14 +1,16 @@
 //! `cairn demo`: what Cairn does, in a second, on a story that anyone can follow.
 
+mod menu;
 mod story;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use cairn::core::tree::nest;
 use cairn::{Cairn, Drift, KeyFolder, Options, Report, Scope, Summary};
 use serde_json::json;
 
-use super::{Outcome, drift, verify};
+use super::{Outcome, drift, serve, verify};
 use crate::args::App;
 use crate::database::FILE;
 use crate::error::CliError;
@@ -28,6 +30,12 @@ pub(crate) struct Args {
     /// Leave the folder there and say where it is
     #[arg(long)]
     keep: bool,
+    /// Serve the viewer on the story, and on one with turns and briefs, until Ctrl-C
+    #[arg(long)]
+    serve: bool,
+    /// Serve on this address
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:7411", requires = "serve")]
+    addr: SocketAddr,
 }
 
 /// Everything that the demo found out.
@@ -43,6 +51,11 @@ struct Findings {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let place = Place::new(args)?;
     let findings = play(place.path())?;
+    if args.serve {
+        serve_stories(place.path(), args.addr, app)?;
+        place.leave();
+        return Ok(Outcome::Fine);
+    }
     if app.ui.json {
         let forest = nest(findings.thoughts);
         app.ui.print_json(&json!({
@@ -64,6 +77,23 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let found_out = findings.before.valid() && !findings.after.valid();
     place.leave();
     if found_out { Ok(Outcome::Fine) } else { Err(CliError::failed("the demo did not end as it should")) }
+}
+
+/// Adds the second story, and serves both.
+fn serve_stories(folder: &Path, addr: SocketAddr, app: &App) -> Result<(), CliError> {
+    if !addr.ip().is_loopback() {
+        return Err(CliError::usage("--addr: the demo is served on loopback only")
+            .hint("`cairn serve` serves a database of yours on other addresses"));
+    }
+    let database = folder.join(FILE);
+    let of_the_demo =
+        |options: Options| options.signer(KeyFolder::new(folder.join("keys"))).heads(folder.join("heads"));
+    let cairn = of_the_demo(menu::options()).open(&database)?;
+    menu::record(&cairn)?;
+    cairn.checkpoint()?;
+    cairn.close();
+    let cairn = of_the_demo(Options::new()).open(&database)?;
+    serve::on_this_machine(cairn, addr, app)
 }
 
 /// Records, reads, verifies, and does to a copy what should not be done.
