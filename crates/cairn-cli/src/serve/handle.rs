@@ -12,7 +12,8 @@ use futures::FutureExt;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{Method, Request, StatusCode};
@@ -138,7 +139,8 @@ fn asked(
 ) -> Asked {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let query = query.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-    Asked { site: site.clone(), who, id, path: parts.uri.path().to_string(), params, query }
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_string();
+    Asked { site: site.clone(), who, id, host, path: parts.uri.path().to_string(), params, query }
 }
 
 /// Does work that waits for the disk where it holds nobody up.

@@ -32,6 +32,8 @@ pub(crate) use integrity::{Badge, Integrity};
 pub(crate) use log::RequestId;
 pub(crate) use reply::{Asked, Live, Page, Problem, Reply, Shown, reply};
 pub(crate) use routes::{Answers, Needs, Route, offered, page};
+#[cfg(test)]
+pub(crate) use routes::{Found, PageOf, find};
 pub(crate) use tls::Tls;
 
 /// How long, after it was asked to stop, the server waits for requests that it has begun.
@@ -67,6 +69,26 @@ pub(crate) struct Site {
     stopping: CancellationToken,
 }
 
+impl Site {
+    pub(crate) fn new(cairn: Cairn, settings: &Settings) -> Site {
+        Site {
+            hosts: settings.hosts.clone(),
+            access: settings.access,
+            encrypted: settings.tls.is_some(),
+            log: log::Log::start(settings.log_requests),
+            metrics: metrics::Metrics::new(),
+            integrity: Integrity::default(),
+            events: events::Events::default(),
+            attempts: attempts::Attempts::default(),
+            tokens: access::Tokens::default(),
+            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &settings.tools.tools())),
+            readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
+            stopping: CancellationToken::new(),
+            cairn,
+        }
+    }
+}
+
 /// Serves until the program is told to stop, then finishes what was begun and waits until everything recorded is on
 /// disk. `ready` is told the address once requests are taken.
 pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
@@ -78,22 +100,7 @@ pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAdd
     let served = runtime.block_on(async {
         let listener = listen::bind(settings.addr)?;
         let addr = listener.local_addr().context("cannot tell the address")?;
-        let tools = settings.tools.tools();
-        let site = Arc::new(Site {
-            hosts: settings.hosts,
-            access: settings.access,
-            encrypted: settings.tls.is_some(),
-            log: log::Log::start(settings.log_requests),
-            metrics: metrics::Metrics::new(),
-            integrity: Integrity::default(),
-            events: events::Events::default(),
-            attempts: attempts::Attempts::default(),
-            tokens: access::Tokens::default(),
-            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &tools)),
-            readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
-            stopping: CancellationToken::new(),
-            cairn: cairn.clone(),
-        });
+        let site = Arc::new(Site::new(cairn.clone(), &settings));
         tokio::spawn(integrity::watch(site.clone()));
         tokio::spawn(events::watch(site.clone()));
         tokio::spawn(access::note_uses(site.clone()));

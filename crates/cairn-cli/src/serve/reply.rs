@@ -24,6 +24,8 @@ pub(crate) struct Asked {
     pub(crate) site: Arc<Site>,
     pub(crate) who: Who,
     pub(crate) id: RequestId,
+    /// The name and port that the server was reached by, as the client wrote them: one of its own.
+    pub(crate) host: String,
     /// As the client wrote it, without what follows a question mark.
     pub(crate) path: String,
     /// What stands in the places of the route's pattern.

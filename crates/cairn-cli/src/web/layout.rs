@@ -71,7 +71,8 @@ fn status_words(status: StatusCode) -> &'static str {
 
 const NAVIGATION: [(&str, &str); 3] = [("/", "Sessions"), ("/roadmaps", "Roadmaps"), ("/log", "Log")];
 
-fn document(title: &str, main: &Markup, live: &Live, asked: &Asked) -> Markup {
+/// The whole page.
+pub(super) fn document(title: &str, main: &Markup, live: &Live, asked: &Asked) -> Markup {
     let here = |path: &str| {
         if path == "/" {
             asked.path == "/" || asked.path.starts_with("/sessions")

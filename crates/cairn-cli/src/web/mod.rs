@@ -10,6 +10,8 @@ mod log;
 mod memory;
 mod openapi;
 mod plans;
+#[cfg(test)]
+mod testing;
 mod text;
 mod trail;
 
