@@ -2,6 +2,7 @@
 
 mod capture;
 mod drift;
+mod page;
 
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use capture::Readings;
 pub use drift::{CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange};
+pub use page::{ContextThought, ContextsPage, ThoughtsOnContext};
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
@@ -155,7 +157,7 @@ impl Cairn {
     pub fn context_history(&self, roadmap_id: &str, limit: Option<u64>) -> Result<Vec<ContextHead>> {
         let roadmap_id = roadmap_id_of(roadmap_id)?;
         let limit = within("limit", limit, 10, 100)?;
-        Ok(self.inner.store.context_history(roadmap_id.as_str(), limit)?)
+        Ok(self.inner.store.context_history(roadmap_id.as_str(), None, limit)?)
     }
 
     /// Recomputes the hash of a stored snapshot and compares it with what the log says of it.
@@ -203,7 +205,7 @@ impl Cairn {
 
     /// The newest snapshot of a roadmap, without its content.
     fn newest(&self, roadmap_id: &RoadmapId) -> Result<Option<ContextHead>> {
-        Ok(self.inner.store.context_history(roadmap_id.as_str(), 1)?.into_iter().next())
+        Ok(self.inner.store.context_history(roadmap_id.as_str(), None, 1)?.into_iter().next())
     }
 
     fn with_content(&self, head: ContextHead) -> Result<Context> {

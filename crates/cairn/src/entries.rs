@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::handle::{Cairn, MAX_PAGE_RECORDS};
-use crate::store::StoreError;
+use crate::store::{LogHead, StoreError};
 
 /// What an entry of the log is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,6 +88,11 @@ impl Cairn {
     /// How many entries the log has.
     pub fn log_size(&self) -> Result<u64> {
         Ok(self.inner.store.head()?.size)
+    }
+
+    /// The log's name, size and root as they are stored; whether they hold, [`Cairn::verify`] tells.
+    pub fn log_head(&self) -> Result<LogHead> {
+        Ok(self.inner.store.head()?)
     }
 
     /// The entries of the log from a position on, in order, at most `limit` of them and at most 10,000.

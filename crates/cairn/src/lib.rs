@@ -59,8 +59,9 @@ pub use cairn_core::thought::{Issue, Limits, NewThought, Thought, ThoughtType};
 pub use cairn_core::time::Timestamp;
 pub use cairn_core::tree::Summary;
 pub use context::{
-    Captured, CapturedSnapshot, Comparison, Context, ContextHead, ContextVerdict, CurrentPlan, Drift,
-    DriftedDecision, DriftedNode, FileState, NodeChange, NodeHit, NodeQuery,
+    Captured, CapturedSnapshot, Comparison, Context, ContextHead, ContextThought, ContextVerdict,
+    ContextsPage, CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange, NodeHit,
+    NodeQuery, ThoughtsOnContext,
 };
 pub use entries::{EntryHead, EntryView};
 pub use error::{Error, OpenError, Result};
@@ -80,7 +81,7 @@ pub use redact::{Redact, Redacted};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};
-pub use store::StoreError;
+pub use store::{LogHead, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,

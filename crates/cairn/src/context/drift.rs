@@ -227,7 +227,7 @@ fn changes<'a>(before: &'a Snapshot, diff: &Diff) -> HashMap<&'a str, (DriftedNo
         .collect()
 }
 
-fn summary(thought: Thought) -> Summary {
+pub(super) fn summary(thought: Thought) -> Summary {
     Summary {
         content: preview(&thought.content, TRAIL_CHARS).into_owned(),
         id: thought.id,

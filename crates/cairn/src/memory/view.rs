@@ -113,7 +113,7 @@ impl Cairn {
         };
         // Of a long session only those few are taken apart.
         let of_entity = |seq| entity.events.binary_search(&seq).is_ok();
-        let events = self.events_where(&session_id, 0, entity.events.len() as u64, &of_entity)?;
+        let events = self.events_where(&session_id, (0, u64::MAX), entity.events.len() as u64, &of_entity)?;
         Ok(EntityView { turn: state.turn, entity: entity_as_json(entity, &state), body, events, session_id })
     }
 
@@ -123,20 +123,33 @@ impl Cairn {
         if self.inner.store.memory(session_id.as_str())?.is_none() {
             return Err(Error::NotFound { what: "session", id: session_id.to_string() });
         }
-        self.events_where(&session_id, after, limit.unwrap_or(u64::MAX), &|_| true)
+        self.events_where(&session_id, (after, u64::MAX), limit.unwrap_or(u64::MAX), &|_| true)
     }
 
-    /// The first so many events after a position of the log that are wanted, by their own positions.
+    /// Returns the events of the turns from one to another of a session, in order. What was recorded before the first
+    /// turn belongs to none.
+    pub fn turn_events(&self, session_id: &str, from_turn: u64, to_turn: u64) -> Result<Vec<EventView>> {
+        let session_id = session_id_of(session_id)?;
+        let not_found = || Error::NotFound { what: "session", id: session_id.to_string() };
+        let state = self.state(&session_id)?.ok_or_else(not_found)?;
+        // `turns[0]` is turn 1.
+        let begin = |turn: u64| state.turns.get(usize::try_from(turn).ok()?).map(|turn| turn.user.seq - 1);
+        let Some(after) = begin(from_turn.saturating_sub(1)) else { return Ok(Vec::new()) };
+        let to = begin(to_turn).unwrap_or(u64::MAX);
+        self.events_where(&session_id, (after, to), u64::MAX, &|_| true)
+    }
+
+    /// The first so many events after a position of the log and up to another that are wanted, by their own positions.
     fn events_where(
         &self,
         session_id: &SessionId,
-        after: u64,
+        (after, to): (u64, u64),
         limit: u64,
         wanted: &dyn Fn(u64) -> bool,
     ) -> Result<Vec<EventView>> {
         let mut events: Vec<EventView> = Vec::new();
         let mut damaged = None;
-        self.inner.store.events(session_id.as_str(), after, u64::MAX, &mut |event| {
+        self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
             if !wanted(event.seq) {
                 return true;
             }

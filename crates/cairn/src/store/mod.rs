@@ -70,7 +70,7 @@ pub enum StoreError {
 type Result<T> = std::result::Result<T, StoreError>;
 
 /// The state of the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct LogHead {
     /// The name of the log.
     pub origin: String,
@@ -121,8 +121,12 @@ pub trait Store: Send + Sync {
     ) -> Result<(Vec<SearchHit>, bool)>;
     /// A snapshot's head.
     fn context(&self, id: u64) -> Result<Option<ContextHead>>;
-    /// The newest `limit` snapshots of a roadmap, newest first.
-    fn context_history(&self, roadmap_id: &str, limit: u64) -> Result<Vec<ContextHead>>;
+    /// The newest `limit` snapshots of a roadmap, of all or of those before one, newest first.
+    fn context_history(&self, roadmap_id: &str, before: Option<u64>, limit: u64) -> Result<Vec<ContextHead>>;
+    /// How many snapshots of a roadmap there are.
+    fn context_count(&self, roadmap_id: &str) -> Result<u64>;
+    /// How many thoughts name a snapshot, and the newest `limit` of them, newest first.
+    fn thoughts_on(&self, context_id: u64, limit: u64) -> Result<(u64, Vec<Thought>)>;
     /// The newest snapshot of every roadmap, or of one.
     fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>>;
     /// The content of a snapshot.

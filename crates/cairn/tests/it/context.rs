@@ -412,3 +412,30 @@ fn decisions_that_name_every_node_do_not_make_the_answer_grow_without_end() {
     let named = many.nodes.len() as u64 + many.unchanged_nodes.len() as u64 + many.nodes_left_out;
     assert_eq!(named, 5500, "none is lost without being counted");
 }
+
+#[test]
+fn snapshots_come_in_pages_and_each_knows_who_rests_on_it() {
+    let db = TestCairn::new();
+    db.write("import", &plan(&["parse"]));
+    db.write("other", &plan(&["parse"]));
+    for roadmap in ["import", "import", "other", "import"] {
+        db.context_create(roadmap, None).unwrap();
+    }
+    let page = |before: Option<u64>, limit: u64| {
+        let page = db.contexts_page("import", before, limit).unwrap();
+        let ids: Vec<u64> = page.contexts.iter().map(|context| context.context_id).collect();
+        (ids, page.total, page.next)
+    };
+    assert_eq!(page(None, 2), (vec![4, 2], 3, Some(2)));
+    assert_eq!(page(Some(2), 2), (vec![1], 3, None));
+    assert_eq!(db.contexts_page("unheard-of", None, 2).unwrap().total, 0);
+    for (context_id, content) in [(4, "one"), (1, "two"), (4, "three")] {
+        let thought = NewThought::new(ThoughtType::Decision, content).session("s").agent("ada");
+        db.record(NewThought { context_id: Some(context_id), ..thought }).unwrap();
+    }
+    let on = db.thoughts_on(4, 1).unwrap();
+    assert_eq!((on.total, on.thoughts.len(), on.thoughts[0].thought.content.as_str()), (2, 1, "three"));
+    assert_eq!(on.thoughts[0].session_id.as_str(), "s");
+    assert_eq!(db.thoughts_on(2, 5).unwrap().total, 0);
+    assert_eq!(db.thoughts_on(u64::MAX, 5).unwrap().total, 0);
+}

@@ -505,3 +505,22 @@ fn a_changed_event_body_or_brief_is_found() {
         db.check();
     }
 }
+
+#[test]
+fn the_events_of_some_turns_are_those_between_their_beginnings() {
+    let db = TestCairn::new();
+    db.session_open(NewSession { session_id: Some("s".into()), ..NewSession::default() }).unwrap();
+    for message in ["first", "second", "third"] {
+        db.turn_begin("s", message, None).unwrap();
+        db.turn_end("s", "done", None, None).unwrap();
+    }
+    let turns = |from: u64, to: u64| -> Vec<(u64, String)> {
+        db.turn_events("s", from, to).unwrap().into_iter().map(|event| (event.turn, event.kind)).collect()
+    };
+    let of = |turn: u64| vec![(turn, "turn_began".to_string()), (turn, "turn_ended".to_string())];
+    assert_eq!(turns(2, 2), of(2));
+    assert_eq!(turns(2, 3), [of(2), of(3)].concat());
+    assert_eq!(turns(3, 99), of(3));
+    assert_eq!((turns(4, 4), turns(0, 1)), (Vec::new(), of(1)));
+    assert!(db.turn_events("unheard-of", 1, 1).is_err());
+}

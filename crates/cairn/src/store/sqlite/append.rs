@@ -231,7 +231,7 @@ impl Append for SqliteAppend<'_> {
     }
 
     fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
-        let newest = context::history(self.transaction, roadmap_id, 1).map_err(store_error)?;
+        let newest = context::history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
         Ok(newest.into_iter().next())
     }
 

@@ -34,15 +34,34 @@ pub fn head(connection: &Connection, id: u64) -> rusqlite::Result<Option<Context
     connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], to_head).optional()
 }
 
-/// The newest snapshots of a roadmap, newest first.
-pub fn history(connection: &Connection, roadmap: &str, limit: u64) -> rusqlite::Result<Vec<ContextHead>> {
+/// The newest snapshots of a roadmap, of all or of those before one, newest first.
+pub fn history(
+    connection: &Connection,
+    roadmap: &str,
+    before: Option<u64>,
+    limit: u64,
+) -> rusqlite::Result<Vec<ContextHead>> {
+    let before = before.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
     connection
         .prepare_cached(&format!(
-            "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1)
-             ORDER BY c.position DESC LIMIT ?2"
+            "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1) AND (?2 IS NULL OR c.id < ?2)
+             ORDER BY c.position DESC LIMIT ?3"
         ))?
-        .query_map(params![roadmap, limit], to_head)?
+        .query_map(params![roadmap, before, limit], to_head)?
         .collect()
+}
+
+/// How many thoughts name a snapshot, and the newest of them, newest first.
+pub fn thoughts_on(connection: &Connection, id: u64, limit: u64) -> rusqlite::Result<(u64, Vec<Thought>)> {
+    let id = i64::try_from(id).unwrap_or(i64::MAX);
+    let total = connection
+        .prepare_cached("SELECT count(*) FROM thought WHERE context_id = ?1")?
+        .query_row([id], |row| row.get(0))?;
+    let thoughts = connection
+        .prepare_cached(&format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2"))?
+        .query_map(params![id, limit], |row| to_thought(connection, row))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok((total, thoughts))
 }
 
 /// The newest snapshot of every roadmap, or of one.

@@ -300,8 +300,16 @@ impl Store for SqliteStore {
         self.read(|connection| context::head(connection, id))
     }
 
-    fn context_history(&self, roadmap_id: &str, limit: u64) -> Result<Vec<ContextHead>> {
-        self.read(|connection| context::history(connection, roadmap_id, limit))
+    fn context_history(&self, roadmap_id: &str, before: Option<u64>, limit: u64) -> Result<Vec<ContextHead>> {
+        self.read(|connection| context::history(connection, roadmap_id, before, limit))
+    }
+
+    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
+        self.read(|connection| Ok(context::roadmap(connection, roadmap_id)?.map_or(0, |head| head.length)))
+    }
+
+    fn thoughts_on(&self, context_id: u64, limit: u64) -> Result<(u64, Vec<Thought>)> {
+        self.read(|connection| context::thoughts_on(connection, context_id, limit))
     }
 
     fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>> {
