@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use cairn::core::roadmap::{Node, Phase, Snapshot};
 
 pub(crate) use mermaid::{MOST_EDGES, mermaid};
-pub(crate) use svg::svg;
+pub(crate) use svg::{svg, svg_on_page};
 
 /// A plan ready to be drawn, perhaps with the changes from an older one.
 pub(crate) struct Graph<'a> {

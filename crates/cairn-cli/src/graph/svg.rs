@@ -1,4 +1,5 @@
-//! A graph as one self-contained SVG picture: no script, no font to fetch, light and dark.
+//! A graph as an SVG picture: no script, no font to fetch, light and dark. Alone it has all it needs; as part of a page
+//! it takes its colours from there, and its nodes lead to places on that page.
 
 use std::fmt::Write;
 
@@ -29,20 +30,35 @@ const TOOLTIP: usize = 600;
 
 const STYLE: &str = include_str!("svg.css");
 
-/// Draws a graph.
+/// Draws a graph as a file of its own.
 pub(crate) fn svg(graph: &Graph<'_>) -> String {
+    draw(graph, None)
+}
+
+/// Draws a graph as part of a page, which has the rules of `svg.css` in its own stylesheet and a title of its own: pages
+/// may hold no style. Each node leads to the address that `link` has for its index.
+pub(crate) fn svg_on_page(graph: &Graph<'_>, link: &dyn Fn(usize) -> String) -> String {
+    draw(graph, Some(link))
+}
+
+fn draw(graph: &Graph<'_>, link: Option<&dyn Fn(usize) -> String>) -> String {
     let cards: Vec<Card> = graph.nodes.iter().map(Card::new).collect();
     let sizes: Vec<Size> = cards.iter().map(Card::size).collect();
     let ends: Vec<(usize, usize)> = graph.edges.iter().map(|edge| (edge.from, edge.to)).collect();
     let places = layout(&sizes, &ends);
     let width = places.width.max(NARROWEST_PICTURE);
     let title = preview(&clean(graph.title), 200).into_owned();
-    let head = head(graph, &fitted(&title, width, 18.0), width);
+    let head = head(graph, link.is_none().then(|| fitted(&title, width, 18.0)).as_deref(), width);
     let (whole_width, whole_height) = (width + 2.0 * MARGIN, places.height + head.height + 2.0 * MARGIN);
+    // A picture that holds links is no image to a screen reader: it would pass them over.
+    let (role, named) = match link {
+        None => ("img", format!("<title>{}</title>\n<style>{STYLE}</style>\n", escaped(&title))),
+        Some(_) => ("group", String::new()),
+    };
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cairn-plan\" role=\"img\" \
-         viewBox=\"0 0 {whole_width:.0} {whole_height:.0}\" width=\"{whole_width:.0}\" \
-         height=\"{whole_height:.0}\">\n<title>{}</title>\n<style>{STYLE}</style>\n<defs>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"cairn-plan\" role=\"{role}\" \
+         aria-label=\"{}\" viewBox=\"0 0 {whole_width:.0} {whole_height:.0}\" width=\"{whole_width:.0}\" \
+         height=\"{whole_height:.0}\">\n{named}<defs>\n",
         escaped(&title)
     );
     for mark in [Mark::Same, Mark::Added, Mark::Removed] {
@@ -60,8 +76,15 @@ pub(crate) fn svg(graph: &Graph<'_>) -> String {
     for (edge, curve) in graph.edges.iter().zip(curves(&ends, &places, &sizes)) {
         line(&mut text, graph, edge, &curve);
     }
-    for (card, place) in cards.iter().zip(&places.boxes) {
-        card.draw(&mut text, graph, *place);
+    for (index, (card, place)) in cards.iter().zip(&places.boxes).enumerate() {
+        match link {
+            None => card.draw(&mut text, graph, *place),
+            Some(link) => {
+                let _ = writeln!(text, "<a href=\"{}\">", escaped(&link(index)));
+                card.draw(&mut text, graph, *place);
+                text.push_str("</a>\n");
+            }
+        }
     }
     text + "</g>\n</svg>\n"
 }
@@ -147,18 +170,21 @@ impl<'a> Card<'a> {
     }
 }
 
-/// Title and legend.
+/// Title, if it is to be there, and legend.
 struct Head {
     drawn: String,
     height: f64,
 }
 
-fn head(graph: &Graph<'_>, title: &str, width: f64) -> Head {
-    let mut drawn = format!(
-        "<text class=\"title\" x=\"{MARGIN}\" y=\"{:.1}\">{}</text>\n",
-        MARGIN + 16.0,
-        escaped(title)
-    );
+fn head(graph: &Graph<'_>, title: Option<&str>, width: f64) -> Head {
+    let (mut drawn, below) = match title {
+        Some(title) => {
+            let y = MARGIN + 16.0;
+            let title = escaped(title);
+            (format!("<text class=\"title\" x=\"{MARGIN}\" y=\"{y:.1}\">{title}</text>\n"), 34.0)
+        }
+        None => (String::new(), 0.0),
+    };
     let mut used = vec![false; graph.phases.len()];
     graph.nodes.iter().filter_map(|node| node.phase).for_each(|phase| used[phase] = true);
     let phases = graph.phases.iter().enumerate().filter(|(phase, _)| used[*phase]);
@@ -167,7 +193,7 @@ fn head(graph: &Graph<'_>, title: &str, width: f64) -> Head {
     });
     let marks = Mark::CHANGES.into_iter().filter(|_| graph.compared);
     let marks = marks.map(|mark| (format!("node pno {}", mark.name()), mark.name().to_string(), mark.sign()));
-    let (mut x, mut y) = (MARGIN, MARGIN + 34.0);
+    let (mut x, mut y) = (MARGIN, MARGIN + below);
     for (class, name, sign) in phases.chain(marks) {
         let needed = 24.0 + text_width(&name, 12.0) + 20.0;
         if x > MARGIN && x + needed > MARGIN + width {
@@ -190,7 +216,7 @@ fn head(graph: &Graph<'_>, title: &str, width: f64) -> Head {
         );
         x += needed;
     }
-    let rows = if x > MARGIN { y + LEGEND_ROW - MARGIN } else { 34.0 };
+    let rows = if x > MARGIN { y + LEGEND_ROW - MARGIN } else { below };
     Head { drawn, height: rows + 16.0 }
 }
 
@@ -269,6 +295,16 @@ mod tests {
         assert!(picture.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'));
         assert_eq!(picture.matches("class=\"label\"").count(), LABEL_LINES);
         assert!(Card::new(&Graph::of(&plan).nodes[0]).width <= LABEL_WIDTH + 2.0 * PADDING_X + 0.1);
+    }
+
+    #[test]
+    fn on_a_page_it_has_no_style_and_its_nodes_lead_somewhere() {
+        let plan = plan(vec![node("a", None, &[]), node("\"><script>", None, &["a"])]);
+        let picture = svg_on_page(&Graph::of(&plan), &|index| format!("#node-{index}"));
+        assert!(
+            !picture.contains("style") && !picture.contains("<script") && picture.contains("role=\"group\"")
+        );
+        assert!(picture.contains("<a href=\"#node-1\">") && !picture.contains("class=\"title\""));
     }
 
     #[test]

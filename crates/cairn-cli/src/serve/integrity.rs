@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn::{Outside, Report, Scope, Timestamp};
+use cairn::{Cairn, Outside, Report, Scope, Timestamp};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -58,6 +58,28 @@ impl Integrity {
     }
 }
 
+/// Verifies the whole log, against what is remembered of it and what its witnesses have seen.
+fn verify(cairn: &Cairn) -> Result<Report, String> {
+    let (heads, remarks) = witness::seen_by_witnesses(cairn);
+    let outside = Outside { heads, ..Outside::default() };
+    let mut report = cairn.verify_against(&Scope::All, outside, &|_| {});
+    if let Ok(report) = &mut report {
+        report.notes.extend(remarks);
+    }
+    report.map_err(|error| CliError::from(error).sentence())
+}
+
+#[cfg(test)]
+impl Integrity {
+    /// Verifies once, now.
+    pub(crate) fn verify_now(&self, cairn: &Cairn) {
+        let (at, began) = (cairn.now(), Instant::now());
+        let outcome = verify(cairn);
+        let checked = Arc::new(Checked { at, took: began.elapsed(), outcome });
+        self.set(|newest| *newest = Newest { checked: Some(checked), running: None });
+    }
+}
+
 /// Verifies, again and again.
 pub(super) async fn watch(site: Arc<Site>) {
     loop {
@@ -65,15 +87,7 @@ pub(super) async fn watch(site: Arc<Site>) {
         site.integrity.set(|newest| newest.running = Some(at.clone()));
         let began = Instant::now();
         let cairn = site.cairn.clone();
-        let verifying = tokio::task::spawn_blocking(move || {
-            let (heads, remarks) = witness::seen_by_witnesses(&cairn);
-            let outside = Outside { heads, ..Outside::default() };
-            let mut report = cairn.verify_against(&Scope::All, outside, &|_| {});
-            if let Ok(report) = &mut report {
-                report.notes.extend(remarks);
-            }
-            report.map_err(|error| CliError::from(error).sentence())
-        });
+        let verifying = tokio::task::spawn_blocking(move || verify(&cairn));
         let outcome = verifying.await.unwrap_or_else(|_| Err("internal error".to_string()));
         let took = began.elapsed();
         let size = outcome.as_ref().map_or(0, |report| report.log_size);

@@ -73,12 +73,11 @@ const NAVIGATION: [(&str, &str); 3] = [("/", "Sessions"), ("/roadmaps", "Roadmap
 
 /// The whole page.
 pub(super) fn document(title: &str, main: &Markup, live: &Live, asked: &Asked) -> Markup {
-    let here = |path: &str| {
-        if path == "/" {
-            asked.path == "/" || asked.path.starts_with("/sessions")
-        } else {
-            asked.path.starts_with(path)
-        }
+    let below = |path: &str| asked.path.starts_with(path);
+    let here = |path: &str| match path {
+        "/" => asked.path == "/" || ["/sessions", "/thoughts", "/briefs"].into_iter().any(below),
+        "/roadmaps" => ["/roadmaps", "/contexts", "/compare"].into_iter().any(below),
+        other => below(other),
     };
     let admitted = asked.who.token.is_some() || asked.site.access == Access::Open;
     html! {

@@ -33,6 +33,15 @@ pub(crate) fn context(id: u64) -> String {
     format!("/contexts/{id}")
 }
 
+/// Two snapshots of one roadmap, compared.
+pub(crate) fn compare(from: u64, to: u64) -> String {
+    format!("/compare?from={from}&to={to}")
+}
+
+pub(crate) fn turns(session: &str) -> String {
+    format!("/sessions/{}/turns", part(session))
+}
+
 pub(crate) fn turn(session: &str, turn: u64) -> String {
     format!("/sessions/{}/turns/{turn}", part(session))
 }

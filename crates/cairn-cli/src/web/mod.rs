@@ -9,6 +9,7 @@ mod link;
 mod log;
 mod memory;
 mod openapi;
+mod piece;
 mod plans;
 #[cfg(test)]
 mod testing;
