@@ -11,6 +11,7 @@ mod mcp;
 #[cfg(test)]
 mod reference;
 mod serve;
+mod session_words;
 #[cfg(unix)]
 mod signer;
 mod state;

@@ -3,10 +3,11 @@
 use cairn::EventView;
 use serde_json::json;
 
-use super::{unreadable, words};
+use super::unreadable;
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
+use crate::session_words;
 use crate::term::{Table, Ui, minute};
 
 /// The last entry that a log can have.
@@ -58,7 +59,7 @@ fn table(events: &[EventView], ui: &Ui) -> String {
     let mut table = Table::new(heads, [usize::MAX, 6, 16, usize::MAX], &[2]);
     for event in events {
         let (seq, turn) = (event.seq.to_string(), event.turn.to_string());
-        table.row([seq, turn, minute(&event.created_at), words::event(event)]);
+        table.row([seq, turn, minute(&event.created_at), session_words::event(event)]);
     }
     table.render(ui.width, ui.palette, |_, column, cell| match column {
         0 => ui.palette.strong(cell),

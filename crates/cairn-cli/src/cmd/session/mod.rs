@@ -4,7 +4,6 @@ mod events;
 mod list;
 mod show;
 mod state;
-mod words;
 
 use cairn::{Cairn, Error};
 use clap::Subcommand;

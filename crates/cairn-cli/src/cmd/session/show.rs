@@ -7,10 +7,10 @@ use cairn::core::session::event::{Pending, Step, StepStatus, SummaryApplied};
 
 use super::state::{Constraint, Conversation, Done, Entities, Entity, Reasoning, Said, State};
 use super::unreadable;
-use super::words::{self, step_kind};
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
+use crate::session_words::{self as words, step_kind};
 use crate::term::{Ui, columns, count, cut, first_line, minute, pad, visible, wrap};
 
 /// Turns on the first page; one part alone shows them all.

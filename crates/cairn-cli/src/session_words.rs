@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::term::{count, first_line};
 
 /// One line that says what an event was.
-pub(super) fn event(event: &EventView) -> String {
+pub(crate) fn event(event: &EventView) -> String {
     // A later version may know more kinds.
     let Ok(event) = Event::parse(&event.kind, event.v, &event.body.to_string()) else {
         return format!("{} (this program cannot read it)", first_line(&event.kind));
@@ -56,7 +56,7 @@ pub(super) fn event(event: &EventView) -> String {
     }
 }
 
-fn operation(op: &EntityOp) -> String {
+pub(crate) fn operation(op: &EntityOp) -> String {
     match op {
         EntityOp::Read(stored) => stored_row("read", stored),
         EntityOp::Update(stored) => stored_row("updated", stored),
@@ -145,7 +145,7 @@ fn noted(note: &Note) -> String {
     said.join("; ")
 }
 
-pub(super) fn step_kind(kind: StepKind) -> &'static str {
+pub(crate) fn step_kind(kind: StepKind) -> &'static str {
     match kind {
         StepKind::Read => "read",
         StepKind::Analyze => "analyze",
@@ -155,12 +155,12 @@ pub(super) fn step_kind(kind: StepKind) -> &'static str {
 }
 
 /// `turn 3`, `turns 1 to 8`.
-pub(super) fn turns(from: u64, to: u64) -> String {
+pub(crate) fn turns(from: u64, to: u64) -> String {
     if from == to { format!("turn {from}") } else { format!("turns {from} to {to}") }
 }
 
 /// A stated fact on one line.
-pub(super) fn value(value: &Value) -> String {
+pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::String(text) => first_line(text),
         other => first_line(&other.to_string()),
