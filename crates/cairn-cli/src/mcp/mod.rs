@@ -27,6 +27,7 @@ pub use envelope::write as write_message;
 pub use message::{Incoming, read as read_message};
 pub use panics::tell_in_one_line as tell_panics_in_one_line;
 pub use permit::Permit;
+pub use resources::{AnsweredOnce, Change};
 pub use server::{READERS, Server};
 pub use sets::ToolSets;
 

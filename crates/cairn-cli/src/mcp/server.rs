@@ -25,7 +25,7 @@ use super::panics;
 use super::permit::Permit;
 use super::prompts::{self, Prompt};
 use super::recorder::Recorder;
-use super::resources::{self, Change, MOST_WATCHED, Place, Template, Watchers};
+use super::resources::{self, AnsweredOnce, Change, MOST_WATCHED, Place, Template, Watchers};
 use super::tools::{Call, Effect, Tool, renamed};
 
 /// Methods that exist; one that arrives as an unknown request had parameters nobody could read.
@@ -48,6 +48,9 @@ const METHODS: [&str; 13] = [
 const UNWATCHED: &str = "only changes of cairn://session/{id}/tree and cairn://session/{id}/brief/{node} can be \
                          watched";
 
+const NOT_PUSHED: &str = "over HTTP nothing can be told later to a client of a revision before 2026-07-28; call \
+                          subscriptions/listen under that revision, or read the resource again";
+
 /// Serves the tools over one database.
 pub struct Server {
     cairn: Cairn,
@@ -60,6 +63,8 @@ pub struct Server {
     prompts: Vec<&'static Prompt>,
     templates: Vec<&'static Template>,
     watchers: Watchers,
+    /// Whether watchers are told right after a call of this server has recorded something.
+    tells: bool,
 }
 
 /// So many calls read at once. More would not be faster: the library keeps as many connections open.
@@ -82,12 +87,31 @@ impl Server {
             prompts: prompts::offered(tools),
             templates: resources::offered(tools),
             watchers: Watchers::default(),
+            tells: true,
         }
     }
 
     /// The name of a tool, if it is offered.
     pub fn tool_name(&self, name: &str) -> Option<&'static str> {
         self.by_name.get(name).map(|tool| tool.name)
+    }
+
+    /// Leaves it to others to say what was recorded, with [`Server::recorded`]: they see what other processes record.
+    pub fn told_by_others(mut self) -> Server {
+        self.tells = false;
+        self
+    }
+
+    /// Tells everyone who watches a session, or any session, that something was recorded there. Must be called inside
+    /// a runtime.
+    pub fn recorded(&self, session: Option<&str>, change: Change) {
+        self.watchers.changed(session, change);
+    }
+
+    fn tell(&self, session: &str, change: Change) {
+        if self.tells {
+            self.watchers.changed(Some(session), change);
+        }
     }
 
     fn tool(&self, name: &str) -> Result<&'static Tool, ErrorData> {
@@ -115,7 +139,7 @@ impl Server {
                 let recorded = self.recorder.record(&self.cairn, thought).await;
                 let recorded = recorded.ok_or_else(|| panics::internal(tool.name))?;
                 let thought = recorded.map_err(|error| renamed(error, text))?;
-                self.watchers.changed(thought.session_id.as_str(), Change::Thought);
+                self.tell(thought.session_id.as_str(), Change::Thought);
                 Ok(envelope::answer(Data::of(&thought)))
             }
             Call::Read(read) => self.call_blocking(tool, read, &self.readers, arguments).await,
@@ -125,7 +149,7 @@ impl Server {
                 let session = session.map(ToString::to_string);
                 let answer = self.call_blocking(tool, write, &self.writers, arguments).await?;
                 if let (Some(session), Some(false)) = (session, answer.is_error) {
-                    self.watchers.changed(&session, Change::Event);
+                    self.tell(&session, Change::Event);
                 }
                 Ok(answer)
             }
@@ -227,7 +251,12 @@ impl ServerHandler for Server {
         mut request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let answer = self.negotiate_initialize(&request)?;
+        let mut answer = self.negotiate_initialize(&request)?;
+        if let (Some(AnsweredOnce), Some(resources)) =
+            (context.extensions.get(), &mut answer.capabilities.resources)
+        {
+            resources.subscribe = None;
+        }
         request.protocol_version = answer.protocol_version.clone();
         context.peer.set_peer_info(request);
         Ok(answer)
@@ -333,6 +362,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         require_version(&context)?;
+        if let Some(AnsweredOnce) = context.extensions.get() {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, NOT_PUSHED, None));
+        }
         let Some(place) = self.watchable(&request.uri) else {
             return Err(no_resource(&request.uri, UNWATCHED));
         };

@@ -1,23 +1,25 @@
 //! `/events`: tells browsers what is recorded, as it is recorded, by this process or another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cairn::{Cairn, EntryHead};
 use futures::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use serde::Serialize;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Mutex, broadcast};
 
 use super::Site;
 use super::reply::{Problem, Reply};
 use crate::error::CliError;
+use crate::mcp::Change;
 
 /// How often the log is looked at while somebody watches.
 const EVERY: Duration = Duration::from_millis(250);
@@ -41,12 +43,31 @@ struct Grown {
 /// Everyone who watches.
 pub(crate) struct Events {
     told: broadcast::Sender<Arc<str>>,
+    /// Streams of browsers that are open.
     open: Arc<AtomicUsize>,
+    /// All who want to know what is recorded, browsers and agents.
+    watching: Arc<AtomicUsize>,
+    /// The size of the log up to which they were told; none while nobody watches.
+    known: Mutex<Option<u64>>,
 }
 
 impl Default for Events {
     fn default() -> Events {
-        Events { told: broadcast::channel(64).0, open: Arc::default() }
+        Events {
+            told: broadcast::channel(64).0,
+            open: Arc::default(),
+            watching: Arc::default(),
+            known: Mutex::default(),
+        }
+    }
+}
+
+/// Somebody wants to know what is recorded, for as long as this is kept.
+pub(super) struct Watching(Arc<AtomicUsize>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -60,36 +81,72 @@ impl Events {
     pub(crate) fn verified(&self) {
         let _ = self.told.send("event: verified\ndata: {}\n\n".into());
     }
+
+    /// Has the log looked at. Whatever is recorded once this has returned is told.
+    pub(super) async fn watch_too(&self, site: &Arc<Site>) -> Watching {
+        self.watching.fetch_add(1, Ordering::SeqCst);
+        let watching = Watching(self.watching.clone());
+        let mut known = self.known.lock().await;
+        if known.is_none() {
+            let cairn = site.cairn.clone();
+            // If it cannot be read now, it is when the log is looked at for the first time.
+            *known = tokio::task::spawn_blocking(move || cairn.log_size().ok()).await.ok().flatten();
+        }
+        watching
+    }
 }
 
 /// Looks at the log while somebody watches, and tells them what is new.
 pub(super) async fn watch(site: Arc<Site>) {
-    let mut known: Option<u64> = None;
     loop {
         tokio::select! {
             () = site.stopping.cancelled() => return,
             () = tokio::time::sleep(EVERY) => {}
         }
-        if site.events.told.receiver_count() == 0 {
-            known = None;
+        let mut known = site.events.known.lock().await;
+        if site.events.watching.load(Ordering::SeqCst) == 0 {
+            *known = None;
             continue;
         }
-        let cairn = site.cairn.clone();
-        let looking = tokio::task::spawn_blocking(move || -> cairn::Result<(u64, Option<Grown>)> {
-            let size = cairn.log_size()?;
-            let Some(known) = known.filter(|known| *known < size) else { return Ok((size, None)) };
-            let new = size - known;
-            let entries = if new <= TOLD { cairn.entries_since(known, new)? } else { Vec::new() };
-            let sessions = entries.into_iter().filter_map(|entry| entry.session_id).collect();
-            Ok((size, Some(Grown { size, sessions, whole: new <= TOLD })))
-        });
+        let (cairn, before) = (site.cairn.clone(), *known);
+        let looking = tokio::task::spawn_blocking(move || new_entries(&cairn, before));
         // What cannot be read now is told the next time.
-        let Ok(Ok((size, grown))) = looking.await else { continue };
-        known = Some(size);
-        if let Some(grown) = grown {
-            let _ = site.events.told.send(message("grew", &grown));
+        let Ok(Ok((size, new))) = looking.await else { continue };
+        *known = Some(size);
+        drop(known);
+        if let Some(new) = new {
+            tell(&site, size, new);
         }
     }
+}
+
+/// What was recorded since the log had `before` entries, if anything was; nothing is listed if it is too much.
+fn new_entries(cairn: &Cairn, before: Option<u64>) -> cairn::Result<(u64, Option<Vec<EntryHead>>)> {
+    let size = cairn.log_size()?;
+    let Some(before) = before.filter(|before| *before < size) else { return Ok((size, None)) };
+    let new = size - before;
+    let entries = if new <= TOLD { cairn.entries_since(before, new)? } else { Vec::new() };
+    Ok((size, Some(entries)))
+}
+
+/// Tells browsers and agents.
+fn tell(site: &Arc<Site>, size: u64, new: Vec<EntryHead>) {
+    let whole = !new.is_empty();
+    if !whole {
+        site.mcp.changed(None, Change::Thought);
+    }
+    let mut changes = BTreeMap::new();
+    for entry in new {
+        let Some(session) = entry.session_id else { continue };
+        let is_event = ["event", "brief"].contains(&entry.kind.as_str());
+        // A thought changes all that an event changes, and more.
+        *changes.entry(session).or_insert(true) &= is_event;
+    }
+    for (session, only_events) in &changes {
+        site.mcp.changed(Some(session), if *only_events { Change::Event } else { Change::Thought });
+    }
+    let sessions = changes.into_keys().collect();
+    let _ = site.events.told.send(message("grew", &Grown { size, sessions, whole }));
 }
 
 fn message(event: &str, data: &impl Serialize) -> Arc<str> {
@@ -102,6 +159,7 @@ struct Watcher {
     told: broadcast::Receiver<Arc<str>>,
     first: Option<Arc<str>>,
     site: Arc<Site>,
+    _watching: Watching,
 }
 
 impl Drop for Watcher {
@@ -111,14 +169,15 @@ impl Drop for Watcher {
 }
 
 /// Opens a stream.
-pub(super) fn answer(site: &Arc<Site>, _headers: &HeaderMap) -> Result<Reply, Problem> {
+pub(super) async fn answer(site: &Arc<Site>) -> Result<Reply, Problem> {
+    let told = site.events.told.subscribe();
+    let watching = site.events.watch_too(site).await;
     if site.events.open.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
         site.events.open.fetch_sub(1, Ordering::Relaxed);
         return Err(CliError::busy("too many are watching; reload the page to see what is new").into());
     }
-    let told = site.events.told.subscribe();
     let first: Option<Arc<str>> = Some("retry: 2000\nevent: open\ndata: {}\n\n".into());
-    let watcher = Watcher { told, first, site: site.clone() };
+    let watcher = Watcher { told, first, site: site.clone(), _watching: watching };
     let frames = stream::unfold(watcher, |mut watcher| async move {
         let text = next(&mut watcher).await?;
         Some((Ok(Frame::data(Bytes::copy_from_slice(text.as_bytes()))), watcher))

@@ -113,7 +113,7 @@ async fn answer(
         Answers::OpenApi => Ok(super::reply::json_reply(StatusCode::OK, &web::openapi())),
         Answers::Health => Ok(health::answer(site).await),
         Answers::Metrics => Ok(metrics::answer(site).await),
-        Answers::Events => events::answer(site, &parts.headers),
+        Answers::Events => events::answer(site).await,
         Answers::SignIn => {
             let body = whole(&parts.headers, body).await?;
             sign_in::answer(site, &body, from.ip(), asked(parts, site, who, id, params)).await

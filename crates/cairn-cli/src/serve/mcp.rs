@@ -25,10 +25,11 @@ use rmcp::transport::OneshotTransport;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::events::Watching;
 use super::handle::Note;
 use super::reply::{Reply, reply};
 use super::{ClientName, Site, Who};
-use crate::mcp::{Incoming, Permit, Server, read_message, write_message};
+use crate::mcp::{AnsweredOnce, Change, Incoming, Permit, Server, read_message, write_message};
 
 pub(super) const SESSION_ID: &str = "mcp-session-id";
 /// Calls that are worked on at once; beyond that clients are told to come back.
@@ -45,6 +46,11 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(server: Server) -> Endpoint {
         Endpoint { server: Arc::new(server), room: Semaphore::new(MOST_CALLS) }
+    }
+
+    /// Tells those who listen what was recorded in a session, by whichever process; `None` if it may be in any.
+    pub(super) fn changed(&self, session: Option<&str>, change: Change) {
+        self.server.recorded(session, change);
     }
 
     /// Answers one message.
@@ -77,6 +83,11 @@ impl Endpoint {
             return refuse(StatusCode::BAD_REQUEST, id, error);
         }
         match message {
+            ClientJsonRpcMessage::Request(request) if headers::is_gone(&request.request) => {
+                let message = format!("{} is no method of this revision", headers::method(&request.request));
+                let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+                refuse(StatusCode::NOT_FOUND, Some(request.id), error)
+            }
             ClientJsonRpcMessage::Request(request) => {
                 let client = match headers
                     .get(SESSION_ID)
@@ -122,10 +133,13 @@ impl Endpoint {
         let malformed = modern
             && !request.request.get_meta().missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty();
         let peer = peer(&request.request, client, headers);
-        request
-            .request
-            .extensions_mut()
-            .insert(Permit { scope: who.scope, agent: who.agent().map(str::to_string) });
+        let extensions = request.request.extensions_mut();
+        extensions.insert(Permit { scope: who.scope, agent: who.agent().map(str::to_string) });
+        extensions.insert(AnsweredOnce);
+        let watching = match request.request {
+            ClientRequest::SubscriptionsListenRequest(_) => Some(site.events.watch_too(site).await),
+            _ => None,
+        };
         let (transport, mut answers) =
             OneshotTransport::<RoleServer>::new(ClientJsonRpcMessage::Request(request));
         // Whoever leaves before the answer need not be answered; what it had recorded stays recorded.
@@ -151,7 +165,7 @@ impl Endpoint {
                 }
                 reply
             }
-            _ => streamed(first, answers, leaving, site),
+            _ => streamed(first, answers, leaving, watching, site),
         }
     }
 }
@@ -210,10 +224,12 @@ fn streamed(
     first: ServerJsonRpcMessage,
     answers: mpsc::Receiver<ServerJsonRpcMessage>,
     leaving: DropGuard,
+    watching: Option<Watching>,
     site: &Arc<Site>,
 ) -> Reply {
     let stopping = site.stopping.clone();
-    let state = (Some(first), answers, leaving, stopping);
+    // What is dropped with the stream: the request is cancelled, and the log need not be looked at for it any more.
+    let state = (Some(first), answers, (leaving, watching), stopping);
     let frames = stream::unfold(state, |(first, mut answers, leaving, stopping)| async move {
         let message = match first {
             Some(first) => Some(first),

@@ -81,7 +81,7 @@ impl Site {
             events: events::Events::default(),
             attempts: attempts::Attempts::default(),
             tokens: access::Tokens::default(),
-            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &settings.tools.tools())),
+            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &settings.tools.tools()).told_by_others()),
             readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
             stopping: CancellationToken::new(),
             cairn,

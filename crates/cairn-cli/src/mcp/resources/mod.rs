@@ -10,7 +10,7 @@ use rmcp::model::{Resource, ResourceTemplate};
 
 pub use read::read;
 pub use uri::Place;
-pub use watch::{Change, MOST as MOST_WATCHED, Watchers};
+pub use watch::{AnsweredOnce, Change, MOST as MOST_WATCHED, Watchers};
 
 use super::envelope::Failure;
 use super::sets::Set;

@@ -1,4 +1,5 @@
-//! Who wants to know when a session changes. What other processes record is not seen here.
+//! Who wants to know when a session changes. What other processes record is seen only where somebody looks at the log
+//! for it, as `cairn serve` does.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,11 @@ pub enum Change {
     /// An event of the session's memory: the briefs are others.
     Event,
 }
+
+/// Comes with a request, among its extensions, whose sender can be told nothing but its answer: over HTTP no
+/// connection stays open on which something could be told later, except that of a `subscriptions/listen`.
+#[derive(Debug, Clone, Copy)]
+pub struct AnsweredOnce;
 
 /// Everyone who watches an address.
 #[derive(Default)]
@@ -87,12 +93,14 @@ impl Watchers {
         listener.cancelled().await;
     }
 
-    /// Tells everyone who watches `session`. Nobody waits for it. Must be called inside a runtime.
-    pub fn changed(&self, session: &str, change: Change) {
+    /// Tells everyone who watches `session`, or any session if it is not known which. Nobody waits for it. Must be
+    /// called inside a runtime.
+    pub fn changed(&self, session: Option<&str>, change: Change) {
         let told = self.with(|watches| -> Vec<(String, Told)> {
+            let named = |id: &str| session.is_none_or(|session| session == id);
             let about = |watch: &&Watch| match &watch.place {
-                Place::Tree(id) => id == session && change == Change::Thought,
-                Place::SessionBrief(id, _) => id == session,
+                Place::Tree(id) => named(id) && change == Change::Thought,
+                Place::SessionBrief(id, _) => named(id),
                 _ => false,
             };
             watches.iter().filter(about).map(|watch| (watch.uri.clone(), watch.told.clone())).collect()

@@ -91,6 +91,14 @@ pub fn agree(headers: &HeaderMap, message: &ClientJsonRpcMessage) -> Result<(), 
     if modern { standard(headers, &request.request).map_err(told) } else { Ok(()) }
 }
 
+/// Whether a request speaks a revision in which its method is no longer there.
+pub fn is_gone(request: &ClientRequest) -> bool {
+    let version = request.get_meta().protocol_version();
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+        && ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"]
+            .contains(&method(request))
+}
+
 /// Since 2026-07-28 headers repeat the method, and the name of what is asked for.
 fn standard(headers: &HeaderMap, request: &ClientRequest) -> Result<(), ErrorData> {
     let method = method(request);
