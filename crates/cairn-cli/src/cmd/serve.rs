@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::serve::{Access, Settings, Tls};
+use crate::serve::{Access, Limits, Settings, Tls};
 use crate::witness::Publisher;
 
 /// Serve agents over HTTP, and pages to read what they recorded
@@ -69,6 +69,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         tls,
         tools,
         log_requests: !args.quiet,
+        limits: Limits::default(),
     };
     let publisher = Publisher::start(cairn.clone());
     let served = serve(cairn, settings, app);
@@ -79,8 +80,15 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
 /// Serves a database to whoever is on this machine.
 pub(super) fn on_this_machine(cairn: cairn::Cairn, addr: SocketAddr, app: &App) -> Result<(), CliError> {
     let tools = "all".parse().map_err(|error| CliError::usage(format!("--tools: {error}")))?;
-    let settings =
-        Settings { addr, hosts: Vec::new(), access: Access::Open, tls: None, tools, log_requests: false };
+    let settings = Settings {
+        addr,
+        hosts: Vec::new(),
+        access: Access::Open,
+        tls: None,
+        tools,
+        log_requests: false,
+        limits: Limits::default(),
+    };
     serve(cairn, settings, app)
 }
 

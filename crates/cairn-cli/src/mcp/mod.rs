@@ -30,6 +30,9 @@ pub use permit::Permit;
 pub use resources::{AnsweredOnce, Change};
 pub use server::{READERS, Server};
 pub use sets::ToolSets;
+#[cfg(test)]
+pub use tools::Call;
+pub use tools::Tool;
 
 /// Serves until the client closes its end, then waits until everything recorded is on disk.
 pub fn run(cairn: Cairn, tools: ToolSets) -> anyhow::Result<()> {

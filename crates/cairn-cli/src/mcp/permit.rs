@@ -32,16 +32,22 @@ impl Permit {
             let message = format!("this token may {has}, and {} needs a token with scope {needs}", tool.name);
             return Err(Failure::new("FORBIDDEN", message));
         }
-        let (Some(agent), Call::Record(..)) = (&self.agent, &tool.call) else { return Ok(()) };
+        let Some(agent) = &self.agent else { return Ok(()) };
         let metadata = arguments.get("metadata").and_then(|metadata| metadata.get("agent_id"));
-        let named = [arguments.get("agent_id"), arguments.get("agentId"), metadata];
+        let (argument, named) = match &tool.call {
+            Call::Record(..) => {
+                ("agent_id", vec![arguments.get("agent_id"), arguments.get("agentId"), metadata])
+            }
+            _ if tool.args.iter().any(|arg| arg.name == "by") => ("by", vec![arguments.get("by")]),
+            _ => return Ok(()),
+        };
         if named.iter().flatten().any(|named| !named.is_null() && named.as_str() != Some(agent)) {
             let message =
-                format!("agent_id: this token records as `{agent}` and nobody else; leave agent_id out");
+                format!("{argument}: this token records as `{agent}` and nobody else; leave {argument} out");
             return Err(Failure::new("FORBIDDEN", message));
         }
         arguments.remove("agentId");
-        arguments.insert("agent_id".to_string(), agent.as_str().into());
+        arguments.insert(argument.to_string(), agent.as_str().into());
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use crate::error::CliError;
 
 /// How long a token that was found good is taken for good without looking again: so long a revoked one still works.
 const TRUSTED: Duration = Duration::from_secs(1);
-/// Good tokens that are remembered for so long.
+/// Good tokens that are remembered.
 const REMEMBERED: usize = 1024;
 /// How often uses are noted in the database, for each token.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
@@ -118,7 +118,7 @@ pub(crate) fn offered_token(headers: &HeaderMap) -> Option<&str> {
     pairs.into_iter().find(|(name, _)| *name == COOKIE_NAME).map(|(_, token)| token)
 }
 
-/// Good tokens, for a moment, and when each was last used.
+/// Tokens that were good when they were last looked up, and when each was last used.
 #[derive(Default)]
 pub(crate) struct Tokens {
     good: Mutex<HashMap<Sha, (Instant, Arc<TokenInfo>)>>,
@@ -169,11 +169,15 @@ impl Problem {
 /// Whose token this is.
 pub(crate) async fn check(site: &Arc<Site>, token: &str, from: IpAddr) -> Result<Who, Problem> {
     let digest = Sha::of(token.as_bytes());
-    if let Some(info) = site.tokens.still_good(&digest) {
+    let known = site.tokens.known(&digest);
+    if let Some((since, info)) = &known
+        && since.elapsed() < TRUSTED
+    {
         site.tokens.use_now(&info.id);
-        return Ok(Who { scope: info.scope, token: Some(info) });
+        return Ok(Who { scope: info.scope, token: Some(info.clone()) });
     }
-    if let Some(seconds) = site.attempts.must_wait(from) {
+    // Whoever got in before need not wait because somebody behind the same address is guessing.
+    if let (None, Some(seconds)) = (known, site.attempts.must_wait(from)) {
         let error =
             CliError::busy(format!("too many wrong tokens from this address; wait {seconds} seconds"));
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, error));
@@ -191,10 +195,12 @@ pub(crate) async fn check(site: &Arc<Site>, token: &str, from: IpAddr) -> Result
             Ok(Who { scope: info.scope, token: Some(info) })
         }
         Some(_) => {
+            site.tokens.found_bad(&digest);
             site.attempts.failed(from);
             Err(unauthorized("this token was revoked"))
         }
         None => {
+            site.tokens.found_bad(&digest);
             site.attempts.failed(from);
             Err(unauthorized("no such token").map_hint("`cairn token list` shows those there are"))
         }
@@ -202,19 +208,24 @@ pub(crate) async fn check(site: &Arc<Site>, token: &str, from: IpAddr) -> Result
 }
 
 impl Tokens {
-    fn still_good(&self, digest: &Sha) -> Option<Arc<TokenInfo>> {
-        let good = self.good.lock().ok()?;
-        good.get(digest).filter(|(since, _)| since.elapsed() < TRUSTED).map(|(_, info)| info.clone())
+    /// A token that was good when it was last looked up, and when that was.
+    fn known(&self, digest: &Sha) -> Option<(Instant, Arc<TokenInfo>)> {
+        self.good.lock().ok()?.get(digest).cloned()
     }
 
     fn found_good(&self, digest: Sha, info: Arc<TokenInfo>) {
         let Ok(mut good) = self.good.lock() else { return };
-        if good.len() >= REMEMBERED {
-            good.retain(|_, (since, _)| since.elapsed() < TRUSTED);
+        if good.len() >= REMEMBERED
+            && let Some(oldest) = good.iter().min_by_key(|(_, (since, _))| *since).map(|(digest, _)| *digest)
+        {
+            good.remove(&oldest);
         }
-        if good.len() < REMEMBERED {
-            good.insert(digest, (Instant::now(), info));
-        }
+        good.insert(digest, (Instant::now(), info));
+    }
+
+    fn found_bad(&self, digest: &Sha) {
+        let Ok(mut good) = self.good.lock() else { return };
+        good.remove(digest);
     }
 
     fn use_now(&self, id: &str) {

@@ -26,8 +26,6 @@ use crate::web;
 
 /// The longest body of a request.
 pub(super) const MOST_BYTES: usize = 4 << 20;
-/// How long a client may take to send it.
-const WHOLE_BODY: Duration = Duration::from_secs(30);
 
 /// What is told of a request besides its status: filled in as it becomes known.
 #[derive(Default)]
@@ -115,7 +113,7 @@ async fn answer(
         Answers::Metrics => Ok(metrics::answer(site).await),
         Answers::Events => events::answer(site).await,
         Answers::SignIn => {
-            let body = whole(&parts.headers, body).await?;
+            let body = whole(&parts.headers, body, site.limits.whole_body).await?;
             sign_in::answer(site, &body, from.ip(), asked(parts, site, who, id, params)).await
         }
         Answers::SignOut => Ok(sign_in::sign_out(site)),
@@ -124,7 +122,7 @@ async fn answer(
             Ok(sign_in::see_other("/integrity"))
         }
         Answers::Mcp => {
-            let body = whole(&parts.headers, body).await?;
+            let body = whole(&parts.headers, body, site.limits.whole_body).await?;
             Ok(site.mcp.answer(&parts.headers, &body, who, site, note).await)
         }
     }
@@ -157,18 +155,18 @@ async fn blocking(
 }
 
 /// Reads a body that is not too long and does not come too slowly.
-async fn whole(headers: &hyper::HeaderMap, body: Incoming) -> Result<Bytes, Problem> {
+async fn whole(headers: &hyper::HeaderMap, body: Incoming, within: Duration) -> Result<Bytes, Problem> {
     let too_large = || CliError::too_large(format!("the body is longer than {MOST_BYTES} bytes")).into();
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > MOST_BYTES) {
         return Err(too_large());
     }
-    match tokio::time::timeout(WHOLE_BODY, Limited::new(body, MOST_BYTES).collect()).await {
+    match tokio::time::timeout(within, Limited::new(body, MOST_BYTES).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(CliError::refused("the body ended before its end").into()),
         Err(_) => {
-            let error = CliError::refused(format!("the body did not come within {WHOLE_BODY:?}"));
+            let error = CliError::refused(format!("the body did not come within {within:?}"));
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, error))
         }
     }

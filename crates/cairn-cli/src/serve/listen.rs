@@ -14,12 +14,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::handle::handle;
-use super::{LAST_REQUESTS, Site, Tls};
+use super::patient::Patient;
+use super::{Site, Tls};
 
-/// Connections at once. An idle one costs some 20 kB.
-const MOST_CONNECTIONS: usize = 4096;
-/// How long a client may take to say what it wants, and to encrypt its connection.
-const FIRST_WORDS: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no more connections to give.
 const OUT_OF_CONNECTIONS: Duration = Duration::from_millis(100);
 
@@ -37,8 +34,9 @@ pub fn bind(addr: SocketAddr) -> anyhow::Result<TcpListener> {
 /// Serves connections until the site stops, then waits a little for what was begun.
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> anyhow::Result<()> {
     raise_file_limit();
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(site.limits.connections));
     let connections = TaskTracker::new();
+    let last_requests = site.limits.last_requests;
     loop {
         let place = tokio::select! {
             () = site.stopping.cancelled() => break,
@@ -63,7 +61,8 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> 
             match tls {
                 None => converse(stream, from, to, site).await,
                 Some(tls) => {
-                    if let Ok(Ok(stream)) = tokio::time::timeout(FIRST_WORDS, tls.accept(stream)).await {
+                    let encrypting = tls.accept(stream);
+                    if let Ok(Ok(stream)) = tokio::time::timeout(site.limits.first_words, encrypting).await {
                         converse(stream, from, to, site).await;
                     }
                 }
@@ -73,7 +72,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> 
     }
     drop(listener);
     connections.close();
-    let _ = tokio::time::timeout(LAST_REQUESTS, connections.wait()).await;
+    let _ = tokio::time::timeout(last_requests, connections.wait()).await;
     Ok(())
 }
 
@@ -85,10 +84,12 @@ async fn converse(
     site: Arc<Site>,
 ) {
     let stopping = site.stopping.clone();
+    let stream = Patient::new(stream, site.limits.taking);
+    let first_words = site.limits.first_words;
     let service = service_fn(move |request| handle(request, from, to, site.clone()));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(FIRST_WORDS)
+        .header_read_timeout(first_words)
         .max_buf_size(64 << 10)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);

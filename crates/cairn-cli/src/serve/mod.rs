@@ -7,37 +7,39 @@ mod events;
 mod handle;
 mod health;
 mod integrity;
+mod limits;
 mod listen;
 mod log;
 mod mcp;
 mod metrics;
+mod patient;
 mod reply;
 mod routes;
 mod sign_in;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
 use cairn::Cairn;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::{Server, ToolSets, tell_panics_in_one_line};
+use crate::mcp::{Server, Tool, ToolSets, tell_panics_in_one_line};
 
 pub(crate) use access::{Access, Who};
 pub(crate) use client::ClientName;
 pub(crate) use integrity::{Badge, Integrity};
+pub(crate) use limits::Limits;
 pub(crate) use log::RequestId;
 pub(crate) use reply::{Asked, Live, Page, Problem, Reply, Shown, reply};
 pub(crate) use routes::{Answers, Needs, Route, offered, page};
 #[cfg(test)]
 pub(crate) use routes::{Found, PageOf, find};
 pub(crate) use tls::Tls;
-
-/// How long, after it was asked to stop, the server waits for requests that it has begun.
-const LAST_REQUESTS: Duration = Duration::from_secs(3);
 
 /// How a server is set up.
 pub(crate) struct Settings {
@@ -49,6 +51,7 @@ pub(crate) struct Settings {
     pub(crate) tools: ToolSets,
     /// Whether each request gets a line on standard error.
     pub(crate) log_requests: bool,
+    pub(crate) limits: Limits,
 }
 
 /// What every request may need.
@@ -66,13 +69,15 @@ pub(crate) struct Site {
     tokens: access::Tokens,
     mcp: mcp::Endpoint,
     readers: tokio::sync::Semaphore,
+    limits: Limits,
     stopping: CancellationToken,
 }
 
 impl Site {
-    pub(crate) fn new(cairn: Cairn, settings: &Settings) -> Site {
+    /// Must be called inside a runtime.
+    pub(crate) fn new(cairn: Cairn, settings: Settings, tools: &[&'static Tool]) -> Site {
         Site {
-            hosts: settings.hosts.clone(),
+            hosts: settings.hosts,
             access: settings.access,
             encrypted: settings.tls.is_some(),
             log: log::Log::start(settings.log_requests),
@@ -81,8 +86,9 @@ impl Site {
             events: events::Events::default(),
             attempts: attempts::Attempts::default(),
             tokens: access::Tokens::default(),
-            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), &settings.tools.tools()).told_by_others()),
+            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), tools).told_by_others()),
             readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
+            limits: settings.limits,
             stopping: CancellationToken::new(),
             cairn,
         }
@@ -100,17 +106,25 @@ pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAdd
     let served = runtime.block_on(async {
         let listener = listen::bind(settings.addr)?;
         let addr = listener.local_addr().context("cannot tell the address")?;
-        let site = Arc::new(Site::new(cairn.clone(), &settings));
-        tokio::spawn(integrity::watch(site.clone()));
-        tokio::spawn(events::watch(site.clone()));
-        tokio::spawn(access::note_uses(site.clone()));
+        let (tls, tools) = (settings.tls.clone(), settings.tools.tools());
+        let site = Arc::new(Site::new(cairn.clone(), settings, &tools));
         tokio::spawn(stop_when_told(site.stopping.clone()));
         ready(addr);
-        listen::serve(listener, settings.tls, site).await
+        work(listener, tls, site).await
     });
     // A long verification that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();
     cairn.close();
+    served
+}
+
+/// Serves, and does beside it what nobody asks for, until the site stops.
+async fn work(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> anyhow::Result<()> {
+    tokio::spawn(integrity::watch(site.clone()));
+    tokio::spawn(events::watch(site.clone()));
+    let noting = tokio::spawn(access::note_uses(site.clone()));
+    let served = listen::serve(listener, tls, site).await;
+    let _ = noting.await;
     served
 }
 

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use crate::error::CliError;
 use crate::mcp::ToolSets;
-use crate::serve::{Access, Answers, Asked, Found, Settings, Site, Who, find};
+use crate::serve::{Access, Answers, Asked, Found, Limits, Settings, Site, Who, find};
 
 /// A new database and the site that shows it. Nothing listens, and nothing is verified unless a test does it.
 pub(crate) struct TestSite {
@@ -35,11 +35,13 @@ impl TestSite {
             tls: None,
             tools: ToolSets::default(),
             log_requests: false,
+            limits: Limits::default(),
         };
         let runtime = Runtime::new().expect("a runtime");
         let site = {
             let _entered = runtime.enter();
-            Arc::new(Site::new(cairn, &settings))
+            let tools = settings.tools.tools();
+            Arc::new(Site::new(cairn, settings, &tools))
         };
         TestSite { site, _runtime: runtime, folder }
     }
