@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "init",
     "demo",
+    "serve",
     "mcp",
     "record",
     "list",
@@ -125,6 +126,7 @@ fn every_link_in_the_documents_leads_somewhere() {
         "docs/roadmaps.md",
         "docs/briefs.md",
         "docs/witnesses.md",
+        "docs/serving.md",
         "docs/threat-model.md",
         "docs/architecture.md",
         "examples/pipeline/README.md",
