@@ -136,7 +136,7 @@ static SERVICES: [Route; 9] = [
 ];
 
 /// Style and scripts: the same for everyone, with or without a token.
-static ASSETS: [Route; 3] = [
+static ASSETS: [Route; 4] = [
     route(
         Method::Get,
         "/assets/style.css",
@@ -150,6 +150,13 @@ static ASSETS: [Route; 3] = [
         Needs::Nothing,
         "keeps a page up to date",
         Answers::Asset("text/javascript; charset=utf-8", include_bytes!("../web/assets/live.js")),
+    ),
+    route(
+        Method::Get,
+        "/assets/copy.js",
+        Needs::Nothing,
+        "lets what is meant to be copied be copied",
+        Answers::Asset("text/javascript; charset=utf-8", include_bytes!("../web/assets/copy.js")),
     ),
     route(
         Method::Get,

@@ -91,6 +91,7 @@ pub(super) fn document(title: &str, main: &Markup, live: &Live, asked: &Asked) -
                 link rel="icon" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/style.css";
                 script src="/assets/live.js" defer {}
+                script src="/assets/copy.js" defer {}
                 script src="/assets/proof.js" type="module" {}
             }
             body data-live=[watched(live)] data-session=[session(live)] {

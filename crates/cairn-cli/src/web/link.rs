@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// What stands in a path as it is. Not the dot: an id that ends in `.json` is no JSON twin.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
 
-fn part(id: &str) -> String {
+pub(crate) fn part(id: &str) -> String {
     utf8_percent_encode(id, PLAIN).to_string()
 }
 
