@@ -1,5 +1,7 @@
 //! `/connect`: what to put where, so that a client records here.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -62,33 +64,47 @@ impl HowTo {
     }
 }
 
+/// A server as the files of most clients name it; what is not said is left out.
+#[derive(Serialize, Default, Clone)]
+struct Server {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    args: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    env: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headers: Option<Value>,
+}
+
+impl Server {
+    fn of_type(&self, kind: &'static str) -> Server {
+        Server { kind: Some(kind), ..self.clone() }
+    }
+}
+
 fn clients(url: &str, needs_token: bool) -> Vec<Client> {
     let snippet = |to, text: String| Snippet { to, text };
     let bearer = format!("Bearer {TOKEN}");
-    let program = json!({ "command": "cairn", "args": ["mcp"] });
-    let typed = |kind: &str, mut server: Value| {
-        server["type"] = json!(kind);
-        server
-    };
-    let remote = if needs_token {
-        json!({ "url": url, "headers": { "Authorization": bearer } })
-    } else {
-        json!({ "url": url })
-    };
+    let program = Server { command: Some("cairn"), args: vec!["mcp".to_string()], ..Server::default() };
+    let headers = needs_token.then(|| json!({ "Authorization": bearer }));
+    let remote = Server { url: Some(url.to_string()), headers, ..Server::default() };
     let header =
         if needs_token { format!(" \\\n  --header \"Authorization: {bearer}\"") } else { String::new() };
-    let mut bridge = vec!["-y", "mcp-remote", url];
-    if url.starts_with("http://") {
-        bridge.push("--allow-http");
-    }
+    let plain = url.starts_with("http://").then_some("--allow-http");
     // A space inside an argument is lost on some systems, so it comes from the environment.
-    let mut through = json!({ "command": "npx", "args": bridge });
-    if needs_token {
-        if let Some(args) = through["args"].as_array_mut() {
-            args.extend([json!("--header"), json!("Authorization:${CAIRN_AUTHORIZATION}")]);
-        }
-        through["env"] = json!({ "CAIRN_AUTHORIZATION": bearer });
-    }
+    let authorised = needs_token.then_some(["--header", "Authorization:${CAIRN_AUTHORIZATION}"]);
+    let bridge = ["-y", "mcp-remote", url].into_iter().chain(plain).chain(authorised.into_iter().flatten());
+    let bridge = Server {
+        command: Some("npx"),
+        args: bridge.map(str::to_string).collect(),
+        env: needs_token.then(|| json!({ "CAIRN_AUTHORIZATION": bearer })),
+        ..Server::default()
+    };
     let token_from = if needs_token { "\nbearer_token_env_var = \"CAIRN_TOKEN\"" } else { "" };
     vec![
         Client {
@@ -99,26 +115,26 @@ fn clients(url: &str, needs_token: bool) -> Vec<Client> {
             ],
             http: vec![
                 snippet("In a terminal", format!("claude mcp add --transport http cairn {url}{header}")),
-                snippet("Or in .mcp.json", file("mcpServers", typed("http", remote.clone()))),
+                snippet("Or in .mcp.json", file("mcpServers", &remote.of_type("http"))),
             ],
         },
         Client {
             name: "Claude Desktop",
-            stdio: vec![snippet("In claude_desktop_config.json", file("mcpServers", program.clone()))],
+            stdio: vec![snippet("In claude_desktop_config.json", file("mcpServers", &program))],
             http: vec![snippet(
                 "In claude_desktop_config.json; it starts programs only, so one is put between (needs Node.js)",
-                file("mcpServers", through),
+                file("mcpServers", &bridge),
             )],
         },
         Client {
             name: "Cursor",
-            stdio: vec![snippet("In .cursor/mcp.json", file("mcpServers", program.clone()))],
-            http: vec![snippet("In .cursor/mcp.json", file("mcpServers", remote.clone()))],
+            stdio: vec![snippet("In .cursor/mcp.json", file("mcpServers", &program))],
+            http: vec![snippet("In .cursor/mcp.json", file("mcpServers", &remote))],
         },
         Client {
             name: "VS Code",
-            stdio: vec![snippet("In .vscode/mcp.json", file("servers", typed("stdio", program)))],
-            http: vec![snippet("In .vscode/mcp.json", file("servers", typed("http", remote)))],
+            stdio: vec![snippet("In .vscode/mcp.json", file("servers", &program.of_type("stdio")))],
+            http: vec![snippet("In .vscode/mcp.json", file("servers", &remote.of_type("http")))],
         },
         Client {
             name: "Codex",
@@ -136,8 +152,9 @@ fn clients(url: &str, needs_token: bool) -> Vec<Client> {
 }
 
 /// A file that names one server.
-fn file(servers: &str, server: Value) -> String {
-    serde_json::to_string_pretty(&json!({ servers: { "cairn": server } })).unwrap_or_default()
+fn file(servers: &'static str, server: &Server) -> String {
+    let whole = BTreeMap::from([(servers, BTreeMap::from([("cairn", server)]))]);
+    serde_json::to_string_pretty(&whole).unwrap_or_default()
 }
 
 /// What to do, for every client. The first is open.

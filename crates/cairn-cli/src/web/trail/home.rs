@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::connect::{self, HowTo};
 use super::parts::{self, Plan};
+use super::standing::Standing;
 use crate::error::CliError;
-use crate::serve::{Asked, Badge, Live, Page, Shown};
+use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
 use crate::web::link;
 use crate::web::text::text;
@@ -22,7 +23,7 @@ pub(super) struct Home;
 #[derive(Serialize)]
 pub(super) struct Data {
     status: Status,
-    integrity: Badge,
+    integrity: Standing,
     /// The newest decisions, newest first.
     decisions: Vec<Decided>,
     plans: Vec<Plan>,
@@ -50,7 +51,7 @@ impl Page for Home {
         let status = cairn.status()?;
         Ok(Data {
             connect: (status.sessions == 0).then(|| HowTo::of(asked)),
-            integrity: asked.site.integrity.badge(),
+            integrity: Standing::of(asked),
             plans: Plan::of_all(cairn, decisions.iter().map(|decided| &decided.thought)),
             decisions,
             sessions,
@@ -67,7 +68,7 @@ impl Page for Home {
                     None => {
                         h1 { "What the agents decided" }
                         (figures(&data.status))
-                        (standing(&data.integrity))
+                        (data.integrity.show())
                         (decisions(data))
                         (sessions(data))
                     }
@@ -108,29 +109,6 @@ fn figures(status: &Status) -> Markup {
             (figure(status.contexts, "snapshot"))
             (figure(status.entries, "log entry"))
         }
-    }
-}
-
-/// How the log stands, in words: what was verified and when, how far signatures reach, and what was not verified.
-fn standing(badge: &Badge) -> Markup {
-    html! {
-        section.standing.(badge.class()) aria-label="Integrity" {
-            span.sign aria-hidden="true" { (badge.sign()) }
-            div {
-                p.lead { (headline(badge)) }
-                p { (text(&badge.explained)) @if badge.running { " A verification is running." } }
-                p.small { a href="/integrity" { "What was verified, and how" } }
-            }
-        }
-    }
-}
-
-fn headline(badge: &Badge) -> String {
-    match (badge.class(), badge.entries) {
-        ("verified", Some(entries)) => format!("Nothing was changed: {} verified", count(entries, "entry")),
-        ("changed", _) => "What is stored is not what was recorded".to_string(),
-        ("failed", _) => "The log could not be verified".to_string(),
-        _ => "The log is being verified".to_string(),
     }
 }
 
@@ -189,7 +167,7 @@ fn empty(data: &Data, how_to: &HowTo) -> Markup {
     html! {
         h1 { "Nothing is recorded yet" }
         p.lead { "Connect a client below. What its agents think, decide and do appears here as it is recorded." }
-        (standing(&data.integrity))
+        (data.integrity.show())
         (connect::show(how_to))
     }
 }

@@ -3,11 +3,14 @@
 mod action;
 mod connect;
 mod home;
+#[cfg(test)]
+mod hostile_tests;
 mod outline;
 mod parts;
 mod proof;
 mod search;
 mod session;
+mod standing;
 mod thought;
 
 use crate::serve::{Route, page};
@@ -36,6 +39,7 @@ pub(super) static PAGES: [Route; 6] = [
             "types",
             "agents",
             "actions",
+            "more_actions",
             "first_at",
             "last_at",
             "has_turns",

@@ -54,6 +54,7 @@ pub(super) fn span(first: &Timestamp, last: &Timestamp) -> Markup {
     let (from, to) = (minute(first), minute(last));
     let same_day = from.get(..10).is_some_and(|day| to.starts_with(day));
     html! {
+        span {
         (when(first))
         @if from != to {
             " – "
@@ -62,6 +63,7 @@ pub(super) fn span(first: &Timestamp, last: &Timestamp) -> Markup {
             }
         }
         " UTC"
+        }
     }
 }
 

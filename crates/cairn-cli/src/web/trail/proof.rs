@@ -41,7 +41,7 @@ pub(super) fn of(cairn: &Cairn, seq: u64) -> Result<Result<(Proof, Vec<SigningKe
     for change in changes.iter().filter(|change| change.op == "add" && signed(&change.vkey)) {
         let ended = changes.iter().rfind(|later| later.op != "add" && later.vkey == change.vkey);
         keys.push(SigningKey {
-            id: change.vkey.rsplit('+').nth(1).unwrap_or_default().to_string(),
+            id: change.vkey.split('+').nth(1).unwrap_or_default().to_string(),
             vkey: change.vkey.clone(),
             last_trusted_size: ended.and_then(|ended| ended.last_trusted_size),
         });
@@ -121,3 +121,7 @@ fn limits(data: &Data) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "proof_tests.rs"]
+mod tests;

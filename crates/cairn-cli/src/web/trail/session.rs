@@ -33,7 +33,7 @@ pub(super) struct Data {
     agents: Vec<String>,
     /// What they led to: the newest first, not all of many.
     actions: Vec<String>,
-    actions_total: u64,
+    more_actions: bool,
     first_at: Option<Timestamp>,
     last_at: Option<Timestamp>,
     /// Whether it has a working memory.
@@ -121,7 +121,7 @@ impl Page for Session {
 impl Data {
     fn about(session_id: &str, thoughts: &[Summary], has_turns: bool) -> Data {
         let mut types = TypeCounts::default();
-        let (mut agents, mut actions, mut actions_total) = (Vec::<String>::new(), Vec::<String>::new(), 0);
+        let (mut agents, mut actions, mut more_actions) = (Vec::<String>::new(), Vec::<String>::new(), false);
         for thought in thoughts.iter().rev() {
             *match thought.kind {
                 ThoughtType::Plan => &mut types.plan,
@@ -133,9 +133,11 @@ impl Data {
             if agents.len() < AGENTS && !agents.iter().any(|known| known == agent) {
                 agents.push(agent.to_string());
             }
-            if let Some(action) = &thought.action_id {
-                actions_total += 1;
-                if actions.len() < ACTIONS && !actions.iter().any(|known| known == action.as_str()) {
+            if let Some(action) = &thought.action_id
+                && !actions.iter().any(|known| known == action.as_str())
+            {
+                more_actions = actions.len() == ACTIONS;
+                if !more_actions {
                     actions.push(action.to_string());
                 }
             }
@@ -149,7 +151,7 @@ impl Data {
             types,
             agents,
             actions,
-            actions_total,
+            more_actions,
             first_at: thoughts.first().map(|thought| thought.timestamp.clone()),
             last_at: thoughts.last().map(|thought| thought.timestamp.clone()),
             has_turns,
@@ -185,6 +187,11 @@ impl Data {
 
 /// What a reader in a hurry wants to know.
 fn about(data: &Data) -> Markup {
+    let named = |action: &String| {
+        let of = |decision: &Summary| decision.action_id.as_ref().is_some_and(|id| id.as_str() == action);
+        data.decisions.iter().any(of)
+    };
+    let others: Vec<&String> = data.actions.iter().filter(|action| !named(action)).collect();
     html! {
         p.lead {
             @match (&data.first_at, &data.last_at) {
@@ -207,11 +214,11 @@ fn about(data: &Data) -> Markup {
                 }
             }
         }
-        @if !data.actions.is_empty() {
+        @if !others.is_empty() {
             p.actions {
-                span.faint { "Led to " }
-                @for action in &data.actions { a.chip.acted href=(link::action(action)) { "→ " (text(action)) } " " }
-                @if data.actions_total > data.actions.len() as u64 { span.faint { "and more" } }
+                span.faint { @if others.len() < data.actions.len() { "Also led to " } @else { "Led to " } }
+                @for action in others { a.chip.acted href=(link::action(action)) { "→ " (text(action)) } " " }
+                @if data.more_actions { span.faint { "and more" } }
             }
         }
     }
