@@ -11,6 +11,7 @@ mod it {
     /// Writes, syncs and renames that fail.
     #[cfg(target_os = "linux")]
     mod faults;
+    mod http;
     mod mcp;
     mod mcp_clients;
     mod processes;

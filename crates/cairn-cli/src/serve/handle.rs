@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, RETRY_AFTER,
@@ -20,12 +20,14 @@ use hyper::{Method, Request, StatusCode};
 
 use super::reply::{Asked, Problem, Reply, reply};
 use super::routes::{Answers, Found, Route, find};
-use super::{RequestId, Site, Who, access, events, health, metrics, sign_in};
+use super::{RequestId, Site, Who, access, events, health, mcp, metrics, sign_in};
 use crate::error::CliError;
 use crate::web;
 
 /// The longest body of a request.
 pub(super) const MOST_BYTES: usize = 4 << 20;
+/// How much of a longer one is read before that is said.
+const MOST_READ: usize = 32 << 20;
 
 /// What is told of a request besides its status: filled in as it becomes known.
 #[derive(Default)]
@@ -158,12 +160,12 @@ async fn blocking(
 async fn whole(headers: &hyper::HeaderMap, body: Incoming, within: Duration) -> Result<Bytes, Problem> {
     let too_large = || CliError::too_large(format!("the body is longer than {MOST_BYTES} bytes")).into();
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > MOST_BYTES) {
+    if length.is_some_and(|length| length > MOST_READ) {
         return Err(too_large());
     }
-    match tokio::time::timeout(within, Limited::new(body, MOST_BYTES).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
+    match tokio::time::timeout(within, read(body)).await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => Err(too_large()),
         Ok(Err(_)) => Err(CliError::refused("the body ended before its end").into()),
         Err(_) => {
             let error = CliError::refused(format!("the body did not come within {within:?}"));
@@ -172,11 +174,33 @@ async fn whole(headers: &hyper::HeaderMap, body: Incoming, within: Duration) -> 
     }
 }
 
-/// Tells of a problem in the way the client reads: a page to a browser, JSON to everything else.
+/// The bytes of a body; none if there are too many. Of those some are still read, and forgotten: most clients read no
+/// answer before they have said everything.
+async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
+    let (mut bytes, mut total) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        total += data.len();
+        if total > MOST_READ {
+            break;
+        }
+        if total > MOST_BYTES {
+            bytes = Vec::new();
+        } else {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok((total <= MOST_BYTES).then(|| bytes.into()))
+}
+
+/// Tells of a problem in the way the client reads: a page to a browser, an error of its protocol to an agent, JSON to
+/// everything else.
 fn refusal(parts: &Parts, problem: &Problem, id: RequestId, site: &Arc<Site>) -> Reply {
     let accepts = parts.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let browser = accepts.contains("text/html") && !parts.uri.path().ends_with(".json");
-    let mut reply = if browser {
+    let mut reply = if parts.uri.path() == "/mcp" {
+        mcp::problem(problem, id)
+    } else if browser {
         let who = Who { scope: cairn::TokenScope::Read, token: None };
         let asked = asked(parts, site, who, id, Vec::new());
         web::problem(problem, &asked)

@@ -22,12 +22,13 @@ use rmcp::model::{
 };
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::OneshotTransport;
+use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::events::Watching;
 use super::handle::Note;
-use super::reply::{Reply, reply};
+use super::reply::{Problem, Reply, json_reply, reply};
 use super::{ClientName, Site, Who};
 use crate::mcp::{AnsweredOnce, Change, Incoming, Permit, Server, read_message, write_message};
 
@@ -209,7 +210,23 @@ pub(super) fn refuse(status: StatusCode, id: Option<RequestId>, error: ErrorData
     send(status, &mut ServerJsonRpcMessage::error(error, id))
 }
 
+/// A problem that kept a request from getting here, in the form in which agents read problems.
+pub(super) fn problem(problem: &Problem, request: super::RequestId) -> Reply {
+    let code =
+        if problem.status.is_server_error() { ErrorCode::INTERNAL_ERROR } else { ErrorCode::INVALID_REQUEST };
+    let data = json!({ "code": problem.error.code(), "details": { "request": request.to_string() } });
+    let sentences = std::iter::once(problem.error.sentence()).chain(problem.error.hints().iter().cloned());
+    let message = sentences.collect::<Vec<_>>().join("; ");
+    refuse(problem.status, None, ErrorData::new(code, message, Some(data)))
+}
+
 fn send(status: StatusCode, message: &mut ServerJsonRpcMessage) -> Reply {
+    if let ServerJsonRpcMessage::Error(error) = message
+        && error.id.is_none()
+    {
+        // JSON-RPC: null, if the id could not be read. The SDK would leave it out.
+        return json_reply(status, &json!({ "jsonrpc": "2.0", "id": null, "error": error.error }));
+    }
     let mut body = Vec::new();
     match write_message(message, &mut body) {
         Ok(()) => reply(status, "application/json", body),

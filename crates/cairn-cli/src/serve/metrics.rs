@@ -21,6 +21,8 @@ pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
     request_times: Mutex<BTreeMap<&'static str, Times>>,
     calls: Mutex<BTreeMap<(&'static str, &'static str), Times>>,
+    /// The size of the newest checkpoint, and since when it is known here: checkpoints do not say when they were made.
+    checkpoint: Mutex<Option<(u64, Instant)>>,
 }
 
 #[derive(Default, Clone)]
@@ -58,6 +60,7 @@ impl Metrics {
             requests: Mutex::default(),
             request_times: Mutex::default(),
             calls: Mutex::default(),
+            checkpoint: Mutex::default(),
         }
     }
 
@@ -80,6 +83,18 @@ impl Metrics {
     pub(crate) fn called(&self, tool: &'static str, outcome: &'static str, took: Duration) {
         if let Ok(mut calls) = self.calls.lock() {
             calls.entry((tool, outcome)).or_default().add(took);
+        }
+    }
+
+    /// How long the checkpoint of this size has been the newest, as far as it was looked at.
+    fn age_of_checkpoint(&self, size: u64) -> Duration {
+        let mut known = self.checkpoint.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match *known {
+            Some((of, since)) if of == size => since.elapsed(),
+            _ => {
+                *known = Some((size, Instant::now()));
+                Duration::ZERO
+            }
         }
     }
 }
@@ -152,6 +167,14 @@ pub(super) async fn answer(site: &Arc<Site>) -> Reply {
             "Entries that the newest checkpoint covers.",
             covered as f64,
         );
+        if checkpoint.is_some() {
+            page.one(
+                "cairn_checkpoint_age_seconds",
+                "gauge",
+                "Seconds since these figures first had the newest checkpoint, which says itself no time.",
+                site.metrics.age_of_checkpoint(covered).as_secs_f64(),
+            );
+        }
         page.one(
             "cairn_uncovered_entries",
             "gauge",

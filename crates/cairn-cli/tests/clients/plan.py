@@ -1,6 +1,6 @@
 """Follows a plan that changes, through the official Python client.
 
-Arguments: protocol mode, the folder of roadmaps, then the server's command line.
+Arguments: protocol mode, the folder of roadmaps, then the server's command line or address.
 """
 
 import asyncio
@@ -8,7 +8,8 @@ import pathlib
 import sys
 
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
+
+from place import server
 
 PLAN = """\
 title: Import
@@ -76,8 +77,8 @@ async def work(client, folder):
 
 
 async def main():
-    mode, folder, command, *args = sys.argv[1:]
-    async with Client(StdioServerParameters(command=command, args=args), mode=mode) as client:
+    mode, folder, *place = sys.argv[1:]
+    async with Client(server(place), mode=mode) as client:
         await work(client, pathlib.Path(folder))
     print("fine")
 

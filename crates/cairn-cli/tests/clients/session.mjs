@@ -1,5 +1,6 @@
 // Works with Cairn through the official TypeScript clients. Arguments: `sdk` (version 1), `client` or
-// `client-legacy` (version 2, newest revision or with a handshake), then the server's command line.
+// `client-legacy` (version 2, newest revision or with a handshake), then the server's command line or address.
+// The token for an address, if one is needed, is in CAIRN_TEST_TOKEN.
 
 import assert from "node:assert/strict";
 
@@ -14,6 +15,9 @@ const TOOLS = [
 ];
 
 const [which, command, ...args] = process.argv.slice(2);
+const overHttp = command.startsWith("http");
+const token = process.env.CAIRN_TEST_TOKEN;
+const requestInit = token ? { headers: { Authorization: `Bearer ${token}` } } : undefined;
 const client = await connect();
 
 async function connect() {
@@ -21,16 +25,21 @@ async function connect() {
   if (which === "sdk") {
     const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
     const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
+    const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
     const client = new Client(info);
-    await client.connect(new StdioClientTransport({ command, args }));
+    await client.connect(transport(StdioClientTransport, StreamableHTTPClientTransport));
     return client;
   }
-  const { Client } = await import("@modelcontextprotocol/client");
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
   const mode = which === "client-legacy" ? "legacy" : "auto";
   const client = new Client(info, { versionNegotiation: { mode } });
-  await client.connect(new StdioClientTransport({ command, args }));
+  await client.connect(transport(StdioClientTransport, StreamableHTTPClientTransport));
   return client;
+}
+
+function transport(Stdio, Http) {
+  return overHttp ? new Http(new URL(command), { requestInit }) : new Stdio({ command, args });
 }
 
 async function call(name, args, isError = false) {
@@ -69,8 +78,13 @@ assert.match(error.details.issues[0].message, /plan, analysis, decision, reflect
 const half = await call("thought_plan", { plan_description: "a\ud800", session_id: "s" }, true);
 assert.equal(half.details.issues[0].path, "plan_description");
 // Refused before it reaches the tool; the client must accept that answer as well.
-const long = await call("thought_plan", { plan_description: "x".repeat(17 << 20), session_id: "s" }, true);
-assert.deepEqual([long.code, long.details.limit], ["TOO_LARGE", 16 << 20]);
+const tooLong = { plan_description: "x".repeat(17 << 20), session_id: "s" };
+if (overHttp) {
+  await assert.rejects(client.callTool({ name: "thought_plan", arguments: tooLong }), /413|longer than/);
+} else {
+  const long = await call("thought_plan", tooLong, true);
+  assert.deepEqual([long.code, long.details.limit], ["TOO_LARGE", 16 << 20]);
+}
 await assert.rejects(client.callTool({ name: "thought_plam", arguments: {} }), /did you mean `thought_plan`/);
 
 const { prompts } = await client.listPrompts();

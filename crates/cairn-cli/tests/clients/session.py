@@ -1,10 +1,13 @@
-"""Works with Cairn through the official Python client. Arguments: protocol mode, then the server's command line."""
+"""Works with Cairn through the official Python client. Arguments: protocol mode, then the server's command line
+or address."""
 
 import asyncio
 import sys
 
+from mcp import MCPError
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
+
+from place import is_address, server
 
 TOOLS = {
     "thought_record", "thought_plan", "thought_analysis", "thought_decision", "thought_reflection", "thought_get",
@@ -17,7 +20,7 @@ TOOLS = {
 }
 
 
-async def work(client):
+async def work(client, over_http):
     async def call(tool, is_error=False, **arguments):
         result = await client.call_tool(tool, arguments)
         envelope = result.structured_content
@@ -54,14 +57,22 @@ async def work(client):
     # Refused before it reaches the tool; the client must accept that answer as well.
     error = await call("thought_plan", is_error=True, plan_description="x", session_id="s", metadata={"n": 2**60})
     assert error["details"]["issues"][0]["path"] == "metadata.n", error
-    error = await call("thought_plan", is_error=True, plan_description="x" * (17 << 20), session_id="s")
-    assert error["code"] == "TOO_LARGE" and error["details"]["limit"] == 16 << 20, error
+    long = {"plan_description": "x" * (17 << 20), "session_id": "s"}
+    if over_http:
+        try:
+            await client.call_tool("thought_plan", long)
+            raise AssertionError("17 MiB were taken")
+        except MCPError as error:
+            assert "longer than" in str(error), error
+    else:
+        error = await call("thought_plan", is_error=True, **long)
+        assert error["code"] == "TOO_LARGE" and error["details"]["limit"] == 16 << 20, error
 
 
 async def main():
-    mode, command, *args = sys.argv[1:]
-    async with Client(StdioServerParameters(command=command, args=args), mode=mode) as client:
-        await work(client)
+    mode, *place = sys.argv[1:]
+    async with Client(server(place), mode=mode) as client:
+        await work(client, is_address(place))
     print("fine")
 
 

@@ -4,20 +4,20 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const INSTALL: &str = "the official MCP clients are needed: run scripts/test, which installs them";
+pub const INSTALL: &str = "the official MCP clients are needed: run scripts/test, which installs them";
 
-fn clients() -> PathBuf {
+pub fn clients() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-fn python() -> Command {
+pub fn python() -> Command {
     Command::new(
         std::env::var_os("CAIRN_TEST_PYTHON")
             .unwrap_or_else(|| panic!("CAIRN_TEST_PYTHON is not set; {INSTALL}")),
     )
 }
 
-fn node() -> Command {
+pub fn node() -> Command {
     let modules = clients().join("node_modules");
     assert!(modules.is_dir(), "{} is missing; {INSTALL}", modules.display());
     Command::new("node")

@@ -1,0 +1,152 @@
+//! A running `cairn serve`.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::agent::Agent;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Server {
+    pub folder: tempfile::TempDir,
+    pub addr: SocketAddr,
+    child: Child,
+    said: Arc<Mutex<String>>,
+}
+
+impl Server {
+    pub fn start() -> Server {
+        Server::with_args(&[])
+    }
+
+    pub fn with_args(args: &[&str]) -> Server {
+        Server::in_folder(tempfile::tempdir().unwrap(), args)
+    }
+
+    /// On the database `cairn.db` of a folder.
+    pub fn in_folder(folder: tempfile::TempDir, args: &[&str]) -> Server {
+        let anywhere = ["--addr", "127.0.0.1:0"].into_iter().filter(|_| !args.contains(&"--addr"));
+        let mut child = program(folder.path())
+            .arg("serve")
+            .args(anywhere)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = Arc::new(Mutex::new(String::new()));
+        let (lines, (found, place)) = (BufReader::new(child.stderr.take().unwrap()).lines(), channel());
+        let saying = said.clone();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if let Some(address) = line.strip_prefix("viewer  ") {
+                    let _ = found.send(address.to_string());
+                }
+                saying.lock().unwrap().push_str(&(line + "\n"));
+            }
+        });
+        let Ok(address) = place.recv_timeout(PATIENCE) else {
+            let _ = child.kill();
+            panic!("the server does not start: {}", said.lock().unwrap());
+        };
+        let addr = address.split("//").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
+        Server { folder, addr, child, said }
+    }
+
+    /// With a token for each of these: its scope, and its agent if it has one.
+    pub fn with_tokens<const N: usize>(tokens: [(&str, Option<&str>); N]) -> (Server, [String; N]) {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = tokens.map(|(scope, agent)| new_token(folder.path(), scope, agent));
+        (Server::in_folder(folder, &["--require-token"]), tokens)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.addr)
+    }
+
+    pub fn agent(&self) -> Agent {
+        Agent::new(self.addr)
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote on standard error so far.
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Asks it to end, as a system does that shuts down, and waits until it has.
+    #[cfg(unix)]
+    pub fn stop(self) -> End {
+        self.ask_to_stop();
+        self.ended()
+    }
+
+    #[cfg(unix)]
+    pub fn ask_to_stop(&self) {
+        use rustix::process::{Pid, Signal, kill_process};
+        kill_process(Pid::from_raw(self.id() as i32).unwrap(), Signal::TERM).unwrap();
+    }
+
+    pub fn ended(mut self) -> End {
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "the server does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        End { status, took: began.elapsed(), said: self.said(), folder }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub struct End {
+    pub status: ExitStatus,
+    pub took: Duration,
+    pub said: String,
+    pub folder: tempfile::TempDir,
+}
+
+/// The program on the database of a folder, with keys and heads that belong to the test.
+pub fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
+    command.arg("--db").arg(database(folder)).env("CAIRN_STATE", folder.join("state"));
+    for name in ["CAIRN_ADDR", "CAIRN_DB"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub fn database(folder: &Path) -> PathBuf {
+    folder.join("cairn.db")
+}
+
+pub fn new_token(folder: &Path, scope: &str, agent: Option<&str>) -> String {
+    let mut command = program(folder);
+    command.args(["token", "add", "test", "--scope", scope]);
+    command.args(agent.map(|agent| ["--agent", agent]).into_iter().flatten());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
