@@ -16,8 +16,9 @@ use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Mutex, broadcast};
 
-use super::Site;
 use super::reply::{Problem, Reply};
+use super::revoked::Until;
+use super::{Site, Who};
 use crate::error::CliError;
 use crate::mcp::Change;
 
@@ -159,6 +160,7 @@ struct Watcher {
     told: broadcast::Receiver<Arc<str>>,
     first: Option<Arc<str>>,
     site: Arc<Site>,
+    until: Until,
     _watching: Watching,
 }
 
@@ -169,7 +171,7 @@ impl Drop for Watcher {
 }
 
 /// Opens a stream.
-pub(super) async fn answer(site: &Arc<Site>) -> Result<Reply, Problem> {
+pub(super) async fn answer(site: &Arc<Site>, who: &Who) -> Result<Reply, Problem> {
     let told = site.events.told.subscribe();
     let watching = site.events.watch_too(site).await;
     if site.events.open.fetch_add(1, Ordering::Relaxed) >= MOST_STREAMS {
@@ -177,7 +179,8 @@ pub(super) async fn answer(site: &Arc<Site>) -> Result<Reply, Problem> {
         return Err(CliError::busy("too many are watching; reload the page to see what is new").into());
     }
     let first: Option<Arc<str>> = Some("retry: 2000\nevent: open\ndata: {}\n\n".into());
-    let watcher = Watcher { told, first, site: site.clone(), _watching: watching };
+    let watcher =
+        Watcher { told, first, site: site.clone(), until: site.revoked.until(who), _watching: watching };
     let frames = stream::unfold(watcher, |mut watcher| async move {
         let text = next(&mut watcher).await?;
         Some((Ok(Frame::data(Bytes::copy_from_slice(text.as_bytes()))), watcher))
@@ -196,6 +199,7 @@ async fn next(watcher: &mut Watcher) -> Option<Arc<str>> {
     }
     tokio::select! {
         () = watcher.site.stopping.cancelled() => None,
+        () = watcher.until.revoked() => None,
         () = tokio::time::sleep(SIGN_OF_LIFE) => Some(": still here\n\n".into()),
         told = watcher.told.recv() => match told {
             Ok(told) => Some(told),

@@ -113,7 +113,7 @@ async fn answer(
         Answers::OpenApi => Ok(super::reply::json_reply(StatusCode::OK, &web::openapi())),
         Answers::Health => Ok(health::answer(site).await),
         Answers::Metrics => Ok(metrics::answer(site).await),
-        Answers::Events => events::answer(site).await,
+        Answers::Events => events::answer(site, &who).await,
         Answers::SignIn => {
             let body = whole(&parts.headers, body, site.limits.whole_body).await?;
             sign_in::answer(site, &body, from.ip(), asked(parts, site, who, id, params)).await
@@ -148,9 +148,13 @@ async fn blocking(
     asked: Asked,
     work: impl FnOnce(&Asked) -> Result<Reply, CliError> + Send + 'static,
 ) -> Result<Reply, CliError> {
-    let site = asked.site.clone();
-    let _turn = site.readers.acquire().await;
-    let worked = tokio::task::spawn_blocking(move || work(&asked)).await;
+    let turn = asked.site.readers.clone().acquire_owned().await;
+    let worked = tokio::task::spawn_blocking(move || {
+        // Given back when the work is done, also if the client has left long before.
+        let _turn = turn;
+        work(&asked)
+    });
+    let worked = worked.await;
     worked.unwrap_or_else(|_| {
         Err(CliError::failed("internal error: this is a bug in Cairn; the server goes on"))
     })

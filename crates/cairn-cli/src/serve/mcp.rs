@@ -29,6 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::events::Watching;
 use super::handle::Note;
 use super::reply::{Problem, Reply, json_reply, reply};
+use super::revoked::Until;
 use super::{ClientName, Site, Who};
 use crate::mcp::{AnsweredOnce, Change, Incoming, Permit, Server, read_message, write_message};
 
@@ -166,7 +167,7 @@ impl Endpoint {
                 }
                 reply
             }
-            _ => streamed(first, answers, leaving, watching, site),
+            _ => streamed(first, answers, (leaving, watching), site.revoked.until(&who), site),
         }
     }
 }
@@ -240,18 +241,19 @@ fn send(status: StatusCode, message: &mut ServerJsonRpcMessage) -> Reply {
 fn streamed(
     first: ServerJsonRpcMessage,
     answers: mpsc::Receiver<ServerJsonRpcMessage>,
-    leaving: DropGuard,
-    watching: Option<Watching>,
+    leaving: (DropGuard, Option<Watching>),
+    until: Until,
     site: &Arc<Site>,
 ) -> Reply {
     let stopping = site.stopping.clone();
-    // What is dropped with the stream: the request is cancelled, and the log need not be looked at for it any more.
-    let state = (Some(first), answers, (leaving, watching), stopping);
-    let frames = stream::unfold(state, |(first, mut answers, leaving, stopping)| async move {
+    // What leaves is dropped with the stream: the request is cancelled, and the log need not be looked at for it.
+    let state = (Some(first), answers, leaving, until, stopping);
+    let frames = stream::unfold(state, |(first, mut answers, leaving, mut until, stopping)| async move {
         let message = match first {
             Some(first) => Some(first),
             None => tokio::select! {
                 () = stopping.cancelled() => return None,
+                () = until.revoked() => return None,
                 () = tokio::time::sleep(SIGN_OF_LIFE) => None,
                 answer = answers.recv() => Some(answer?),
             },
@@ -265,7 +267,7 @@ fn streamed(
                 Bytes::from(text)
             }
         };
-        Some((Ok(Frame::data(bytes)), (None, answers, leaving, stopping)))
+        Some((Ok(Frame::data(bytes)), (None, answers, leaving, until, stopping)))
     });
     let mut reply = Response::new(StreamBody::new(frames).boxed());
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

@@ -14,6 +14,7 @@ mod mcp;
 mod metrics;
 mod patient;
 mod reply;
+mod revoked;
 mod routes;
 mod sign_in;
 #[cfg(test)]
@@ -67,8 +68,10 @@ pub(crate) struct Site {
     pub(crate) events: events::Events,
     attempts: attempts::Attempts,
     tokens: access::Tokens,
+    revoked: revoked::Revoked,
+    health: health::Health,
     mcp: mcp::Endpoint,
-    readers: tokio::sync::Semaphore,
+    readers: Arc<tokio::sync::Semaphore>,
     limits: Limits,
     stopping: CancellationToken,
 }
@@ -87,7 +90,9 @@ impl Site {
             attempts: attempts::Attempts::default(),
             tokens: access::Tokens::default(),
             mcp: mcp::Endpoint::new(Server::new(cairn.clone(), tools).told_by_others()),
-            readers: tokio::sync::Semaphore::new(crate::mcp::READERS),
+            revoked: revoked::Revoked::default(),
+            health: health::Health::default(),
+            readers: Arc::new(tokio::sync::Semaphore::new(crate::mcp::READERS)),
             limits: settings.limits,
             stopping: CancellationToken::new(),
             cairn,
@@ -122,6 +127,7 @@ pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAdd
 async fn work(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> anyhow::Result<()> {
     tokio::spawn(integrity::watch(site.clone()));
     tokio::spawn(events::watch(site.clone()));
+    tokio::spawn(revoked::watch(site.clone()));
     let noting = tokio::spawn(access::note_uses(site.clone()));
     let served = listen::serve(listener, tls, site).await;
     let _ = noting.await;

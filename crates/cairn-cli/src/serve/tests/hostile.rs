@@ -87,6 +87,10 @@ fn whoever_does_not_read_its_answer_is_let_go() {
     for agent in &mut deaf {
         agent.send("tools/call", listing.clone()).unwrap();
     }
+    // The answers are there, and nobody takes them; others are answered all the while.
+    while !get(serving.addr, "/metrics").text().contains("{tool=\"thought_record_list\",outcome=\"ok\"} 4\n")
+    {
+    }
     let began = Instant::now();
     while began.elapsed() < SHORT * 4 {
         assert_eq!(get(serving.addr, "/healthz").status, 200);

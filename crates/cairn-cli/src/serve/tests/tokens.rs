@@ -72,6 +72,26 @@ fn a_revoked_token_ends_within_seconds() {
 }
 
 #[test]
+fn a_stream_ends_when_its_token_is_revoked() {
+    let serving = Serving::start(Access::Tokens);
+    let new = NewToken { name: "t".to_string(), scope: TokenScope::Read, agent_id: None };
+    let added = serving.site.cairn.token_add(new).unwrap();
+    let bearer = format!("Bearer {}", added.token);
+    let mut events = wire::Wire::open(serving.addr);
+    events.request("GET", "/events", &[("Authorization", &bearer)], b"").unwrap();
+    assert_eq!(events.head().unwrap().0, 200);
+    let mut listening = Agent::with_token(serving.addr, &added.token);
+    let tree = serde_json::json!({ "resourceSubscriptions": ["cairn://session/s/tree"] });
+    listening.send("subscriptions/listen", serde_json::json!({ "notifications": tree })).unwrap();
+    let mut listening = listening.into_wire();
+    assert_eq!(listening.head().unwrap().0, 200);
+    serving.site.cairn.token_revoke(&added.info.id).unwrap();
+    for stream in [&mut events, &mut listening] {
+        while stream.chunk().unwrap().is_some() {}
+    }
+}
+
+#[test]
 fn when_a_token_was_used_is_noted() {
     let serving = Serving::start(Access::Tokens);
     let token = serving.token(TokenScope::Read, None);
