@@ -33,7 +33,7 @@ use crate::mcp::{Server, Tool, ToolSets, tell_panics_in_one_line};
 
 pub(crate) use access::{Access, Who};
 pub(crate) use client::ClientName;
-pub(crate) use integrity::{Badge, Integrity};
+pub(crate) use integrity::{Badge, Integrity, State};
 pub(crate) use limits::Limits;
 pub(crate) use log::RequestId;
 pub(crate) use reply::{Asked, Live, Page, Problem, Reply, Shown, reply};

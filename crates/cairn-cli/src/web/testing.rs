@@ -50,6 +50,11 @@ impl TestSite {
         &self.site.cairn
     }
 
+    /// Verifies the whole log, as the server does now and then.
+    pub(crate) fn verify(&self) {
+        self.site.integrity.verify_now(&self.site.cairn);
+    }
+
     /// The whole page at an address, as a browser gets it.
     pub(crate) fn page(&self, address: &str) -> Result<String, CliError> {
         let (page, asked) = self.asked(address);

@@ -6,13 +6,13 @@
   const session = document.body.dataset.session;
   let waiting = null;
 
-  async function refresh(badgeOnly) {
+  async function refresh() {
     waiting = null;
     const reply = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
     if (!reply.ok) return;
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     replace("badge", page);
-    if (!badgeOnly) for (const part of document.querySelectorAll("[data-part]")) replacePart(part, page);
+    for (const part of document.querySelectorAll("[data-part]")) replacePart(part, page);
   }
 
   function replace(id, page) {
@@ -36,17 +36,17 @@
     fresh.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
   }
 
-  function soon(badgeOnly) {
-    if (waiting === null) waiting = setTimeout(() => refresh(badgeOnly), 200);
+  function soon() {
+    if (waiting === null) waiting = setTimeout(refresh, 200);
   }
 
   const events = new EventSource("/events");
   // What was recorded between the page and the stream is caught by looking once when the stream opens.
-  events.addEventListener("open", () => soon(false));
-  events.addEventListener("missed", () => soon(false));
-  events.addEventListener("verified", () => soon(true));
+  events.addEventListener("open", soon);
+  events.addEventListener("missed", soon);
+  events.addEventListener("verified", soon);
   events.addEventListener("grew", (event) => {
     const told = JSON.parse(event.data);
-    if (watched === "log" || !told.whole || told.sessions.includes(session)) soon(false);
+    if (watched === "log" || !told.whole || told.sessions.includes(session)) soon();
   });
 })();

@@ -149,7 +149,7 @@ fn verdict(verdict: &BriefVerdict) -> Markup {
         None => ("unknown", "?", "It cannot be verified any more"),
     };
     html! {
-        section.verdict.(class) {
+        section.recheck.(class) {
             p { strong { span aria-hidden="true" { (sign) " " } (word) } ": " (text(&verdict.message)) "." }
             @if let Some(rebuilt) = verdict.rebuilt_hash.as_ref().filter(|rebuilt| **rebuilt != verdict.stored_hash) {
                 p { "Built again its hash is " (hash(rebuilt)) }

@@ -95,7 +95,7 @@ impl Page for Compare {
             h1 { (text(&data.new.title)) }
             (sides(data))
             @if data.diff.identical() {
-                section.verdict.good {
+                section.recheck.good {
                     p { strong { "Identical" } ": both hold the same plan, with the hash " (hash(&data.to.content_hash)) "." }
                 }
             } @else {

@@ -110,7 +110,7 @@ impl Page for OneContext {
 fn verdict(data: &Data) -> Markup {
     let Verdict { valid, stored_hash, recalculated_hash, message } = &data.verdict;
     html! {
-        section.verdict.(if *valid { "good" } else { "bad" }) {
+        section.recheck.(if *valid { "good" } else { "bad" }) {
             p {
                 strong { span aria-hidden="true" { (if *valid { "✓ " } else { "✗ " }) } (if *valid { "It verifies" } else { "It does not verify" }) }
                 ": " (text(message)) "."

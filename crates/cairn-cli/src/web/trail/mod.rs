@@ -7,7 +7,7 @@ mod home;
 mod hostile_tests;
 mod outline;
 mod parts;
-mod proof;
+pub(super) mod proof;
 mod search;
 mod session;
 mod standing;

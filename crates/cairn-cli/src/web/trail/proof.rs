@@ -13,23 +13,26 @@ use crate::web::text::text;
 /// A key that the log itself names. Whoever could change the log could have named another, so it proves nothing until
 /// it is compared with what the signer shows.
 #[derive(Serialize)]
-pub(super) struct SigningKey {
-    vkey: String,
+pub(in crate::web) struct SigningKey {
+    pub(in crate::web) vkey: String,
     /// The eight digits that stand for it in signatures.
-    id: String,
+    pub(in crate::web) id: String,
     /// Set if it was retired or revoked: up to which size of the log its signatures count.
-    last_trusted_size: Option<u64>,
+    pub(in crate::web) last_trusted_size: Option<u64>,
 }
 
 /// Why there is no proof yet.
 #[derive(Serialize)]
-pub(super) struct Unproven {
+pub(in crate::web) struct Unproven {
     /// Entries that the newest checkpoint covers, if there is one.
-    stated: Option<u64>,
+    pub(in crate::web) stated: Option<u64>,
 }
 
 /// The proof of an entry, if a checkpoint covers it. To make one is to write, which no reader does.
-pub(super) fn of(cairn: &Cairn, seq: u64) -> Result<Result<(Proof, Vec<SigningKey>), Unproven>, CliError> {
+pub(in crate::web) fn of(
+    cairn: &Cairn,
+    seq: u64,
+) -> Result<Result<(Proof, Vec<SigningKey>), Unproven>, CliError> {
     match cairn.newest_checkpoint()? {
         Some(newest) if newest.size > seq => {}
         newest => return Ok(Err(Unproven { stated: newest.map(|newest| newest.size) })),

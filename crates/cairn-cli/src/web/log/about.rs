@@ -1,0 +1,51 @@
+//! What an entry of the log carries, and where that is shown.
+
+use cairn::EntryHead;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::web::link;
+use crate::web::text::text;
+
+/// What an entry carries, in a few words that lead there. The bytes of the entry tell more of some kinds than its head.
+pub(super) fn about(entry: &EntryHead, leaf: Option<&Value>) -> Markup {
+    let told = |name: &str| leaf.map(|leaf| &leaf[name]);
+    let word = |name: &str| told(name).and_then(Value::as_str);
+    let session = |session: &Option<String>| {
+        html! { @if let Some(session) = session { " in " a href=(link::session(session)) { (text(session)) } } }
+    };
+    match (entry.kind.as_str(), &entry.id, &entry.session_id) {
+        ("thought", Some(id), _) => html! {
+            a href=(link::thought(id)) { "thought " code { (text(id)) } } (session(&entry.session_id))
+            @if let Some(context) = entry.context_id { ", on " a href=(link::context(context)) { "snapshot " (context) } }
+        },
+        ("brief", Some(id), _) => html! {
+            a href=(link::brief(id)) { "brief " code { (text(id)) } } (session(&entry.session_id))
+        },
+        ("snapshot", ..) => html! {
+            @if let Some(context) = entry.context_id { a href=(link::context(context)) { "snapshot " (context) } }
+            @if let Some(roadmap) = &entry.roadmap_id { " of " a href=(link::roadmap(roadmap)) { (text(roadmap)) } }
+        },
+        ("event", _, Some(id)) => html! {
+            @if let Some(event) = word("event") { (text(&event.replace('_', " "))) " " }
+            @match told("turn").and_then(Value::as_u64).filter(|turn| *turn > 0) {
+                Some(turn) => { "in " a href=(link::turn(id, turn)) { "turn " (turn) } " of " }
+                None => "in ",
+            }
+            a href=(link::turns(id)) { (text(id)) }
+        },
+        ("redaction", Some(id), _) => html! {
+            "blanked "
+            @match (word("target_kind"), told("target_seq").and_then(Value::as_u64)) {
+                (Some("thought"), _) => a href=(link::thought(id)) { "thought " code { (text(id)) } },
+                (Some("brief"), _) => a href=(link::brief(id)) { "brief " code { (text(id)) } },
+                (_, Some(target)) => a href=(link::entry(target)) { "entry " (target) },
+                _ => code { (text(id)) },
+            }
+        },
+        ("key", ..) => html! { "a change of the keys that sign this log" },
+        ("genesis", ..) => html! { "the log begins" },
+        ("continuation", ..) => html! { "it continues another log" },
+        _ => html! { span.faint { "of a kind that this program does not know" } },
+    }
+}
