@@ -64,7 +64,7 @@ impl Page for Home {
         let main = html! {
             div data-part="home" {
                 @match &data.connect {
-                    Some(how_to) => (empty(data, how_to)),
+                    Some(how_to) => (empty(how_to)),
                     None => {
                         h1 { "What the agents decided" }
                         (figures(&data.status))
@@ -163,11 +163,10 @@ fn card(session: &ListedSession) -> Markup {
 }
 
 /// Nothing is recorded yet: what there is to do.
-fn empty(data: &Data, how_to: &HowTo) -> Markup {
+fn empty(how_to: &HowTo) -> Markup {
     html! {
         h1 { "Nothing is recorded yet" }
         p.lead { "Connect a client below. What its agents think, decide and do appears here as it is recorded." }
-        (data.integrity.show())
         (connect::show(how_to))
     }
 }

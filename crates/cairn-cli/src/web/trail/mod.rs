@@ -47,6 +47,7 @@ pub(super) static PAGES: [Route; 6] = [
             "plans",
             "from",
             "above",
+            "after",
             "newest",
             "tree",
             "list",
@@ -84,7 +85,7 @@ pub(super) static PAGES: [Route; 6] = [
             ("type", "only thoughts of this type: plan, analysis, decision or reflection"),
             ("limit", "at most so many of each: 1 to 100, 20 if not given"),
         ],
-        &["query", "refused", "results", "ranked_newest", "nodes"],
+        &["query", "refused", "results", "ranked_newest", "nodes", "plans"],
     ),
     page::<connect::Connect>(
         "/connect",

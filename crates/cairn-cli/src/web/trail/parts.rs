@@ -19,7 +19,7 @@ pub(super) fn type_counts(types: &TypeCounts) -> Markup {
     html! {
         span.types {
             @for (kind, count) in of_each(types).into_iter().filter(|(_, count)| *count > 0) {
-                span.kind.(kind.as_str()) { (count) " " (plural(kind, count)) }
+                span.kind.(kind.as_str()) { (grouped(count)) " " (plural(kind, count)) }
             }
         }
     }
@@ -202,6 +202,12 @@ impl Plan {
             }
         }
     }
+}
+
+/// A number with its thousands set apart.
+pub(super) fn grouped(number: u64) -> String {
+    let words = crate::term::count(number, "entry");
+    words.split(' ').next().unwrap_or_default().to_string()
 }
 
 /// A number of thoughts, as a sentence counts them.

@@ -4,7 +4,7 @@ use cairn::{MATCH_END, MATCH_START, NodeQuery, SearchQuery, Summary, ThoughtType
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::parts;
+use super::parts::{self, Plan};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
@@ -13,7 +13,7 @@ use crate::web::text::text;
 
 pub(super) struct Search;
 
-#[derive(Serialize)]
+#[derive(Serialize, Default)]
 pub(super) struct Data {
     query: String,
     /// Why this cannot be searched for.
@@ -22,6 +22,8 @@ pub(super) struct Data {
     /// Set if the words are so common that only the newest so many were ranked.
     ranked_newest: Option<u64>,
     nodes: Vec<Node>,
+    /// The plans that the thoughts found stood on.
+    plans: Vec<Plan>,
 }
 
 #[derive(Serialize)]
@@ -49,8 +51,7 @@ impl Page for Search {
 
     fn read(asked: &Asked) -> Result<Data, CliError> {
         let query = asked.query("q").unwrap_or_default().to_string();
-        let mut data =
-            Data { query, refused: None, results: Vec::new(), ranked_newest: None, nodes: Vec::new() };
+        let mut data = Data { query, ..Data::default() };
         if data.query.trim().is_empty() {
             return Ok(data);
         }
@@ -74,6 +75,7 @@ impl Page for Search {
         };
         data.ranked_newest = found.ranked_newest;
         data.results = found.results.into_iter().map(Hit::of).collect();
+        data.plans = Plan::of_all(asked.cairn(), data.results.iter().map(|hit| &hit.thought));
         if kind.is_none() && session.is_none() {
             let nodes = NodeQuery { query: data.query.clone(), roadmap_id: None, limit };
             data.nodes = asked.cairn().context_search(&nodes)?.into_iter().map(Node::of).collect();
@@ -141,7 +143,7 @@ fn results(data: &Data) -> Markup {
                                 (parts::when(&hit.thought.timestamp))
                                 span { (text(hit.thought.agent_id.as_str())) }
                                 a.where href=(link::session(&hit.session_id)) { (text(&hit.session_id)) }
-                                (parts::chips(&hit.thought, &[]))
+                                (parts::chips(&hit.thought, &data.plans))
                             }
                         }
                     }
@@ -156,7 +158,7 @@ fn results(data: &Data) -> Markup {
                         span.kind.node { "node" }
                         div.told {
                             a.words href=(link::roadmap(&node.roadmap_id)) { (text(&node.label)) }
-                            p.said { (marked(&node.snippet)) }
+                            @if node.snippet.contains(' ') { p.said { (marked(&node.snippet)) } }
                             div.meta {
                                 code { (text(&node.id)) }
                                 a.where href=(link::context(node.context_id)) { (text(&node.roadmap_id)) ", snapshot " (node.context_id) }

@@ -45,6 +45,8 @@ pub(super) struct Data {
     /// The thought that the page begins with, if it is not the whole tree, and how many stand above it.
     from: Option<String>,
     above: usize,
+    /// The step that it begins after.
+    after: Option<u64>,
     /// Where the newest thoughts are, if this page may not reach them.
     newest: Option<More>,
     tree: Option<Line>,
@@ -77,6 +79,7 @@ impl Page for Session {
         };
         let mut data = Data::about(session_id, &thoughts, has_turns);
         let after = asked.query_number("after")?;
+        data.after = after;
         match asked.query("type") {
             Some(kind) => {
                 let kind = kind.parse().map_err(|error| CliError::refused(format!("type: {error}")))?;
@@ -101,7 +104,7 @@ impl Page for Session {
                 @for (kind, number) in parts::of_each(&data.types).into_iter().filter(|(_, number)| *number > 0) {
                     a href={ (link::session(id)) "?type=" (kind.as_str()) }
                         aria-current=[data.list.as_ref().is_some_and(|list| list.kind == kind).then_some("page")] {
-                        (number) " " (plural(kind, number))
+                        (parts::grouped(number)) " " (plural(kind, number))
                     }
                 }
                 @if data.has_turns { a href={ (link::session(id)) "/turns" } { "Turns and briefs" } }
@@ -159,6 +162,7 @@ impl Data {
             plans: Vec::new(),
             from: None,
             above: 0,
+            after: None,
             newest: None,
             tree: None,
             list: None,
@@ -191,6 +195,8 @@ fn about(data: &Data) -> Markup {
         let of = |decision: &Summary| decision.action_id.as_ref().is_some_and(|id| id.as_str() == action);
         data.decisions.iter().any(of)
     };
+    // Further pages begin with what they are there for.
+    let first = data.list.is_none() && data.from.is_none() && data.after.is_none();
     let others: Vec<&String> = data.actions.iter().filter(|action| !named(action)).collect();
     html! {
         p.lead {
@@ -201,7 +207,7 @@ fn about(data: &Data) -> Markup {
                 _ => "No thoughts yet; this session has only a memory.",
             }
         }
-        @if !data.decisions.is_empty() {
+        @if first && !data.decisions.is_empty() {
             section.card.decided {
                 h2 {
                     "Decided"
@@ -214,7 +220,7 @@ fn about(data: &Data) -> Markup {
                 }
             }
         }
-        @if !others.is_empty() {
+        @if first && !others.is_empty() {
             p.actions {
                 span.faint { @if others.len() < data.actions.len() { "Also led to " } @else { "Led to " } }
                 @for action in others { a.chip.acted href=(link::action(action)) { "→ " (text(action)) } " " }

@@ -95,8 +95,8 @@ impl Found {
         };
         html! {
             dl.facts {
-                dt { "Recomputed" }
-                dd { (text(&self.message)) @if let Some(at) = &badge.verified_at { ", " (when(at)) " UTC" } }
+                dt { @if badge.class() == "verified" { "Recomputed" } @else { "Found" } }
+                dd { (text(self.message.trim_end_matches(" recomputed, nothing was changed"))) @if let Some(at) = &badge.verified_at { ", " (when(at)) " UTC" } }
                 @if let Some(stated) = self.stated { dt { "Checkpoint" } dd { "covers " (up_to(stated)) } }
                 @if let Some(signed) = self.signed {
                     dt { "Signed" }

@@ -5,9 +5,7 @@ use cairn::core::id::ThoughtId;
 use maud::{Markup, html};
 
 use super::Data;
-use crate::term::count;
 use crate::web::link;
-use crate::web::text::text;
 use crate::web::trail::outline::{Branch, Fork, Line, More, Step};
 use crate::web::trail::parts;
 
@@ -49,6 +47,9 @@ pub(super) fn show(data: &Data, line: &Line) -> Markup {
     let pen = Pen { data, here: link::session(&data.session_id) };
     html! {
         @if data.thoughts > 0 { (legend()) }
+        @if let Some(More { from, after, .. }) = &data.newest {
+            p.more { a.button.quiet href=(address(&pen.here, from.as_ref(), *after)) { "To the newest thoughts" } }
+        }
         @if data.above > 0 || data.from.is_some() {
             p.elsewhere {
                 @if data.above > 0 { (parts::thoughts(data.above as u64)) " above. " }
@@ -59,9 +60,6 @@ pub(super) fn show(data: &Data, line: &Line) -> Markup {
             }
         }
         (pen.line(line))
-        @if let Some(More { from, after, .. }) = &data.newest {
-            p.more { a.button.quiet href=(address(&pen.here, from.as_ref(), *after)) { "To the newest thoughts" } }
-        }
     }
 }
 
@@ -92,7 +90,7 @@ impl Pen<'_> {
             ol.line {
                 @for step in &line.steps { (self.step(step)) }
                 @if let Some(fork) = &line.fork { (self.fork(fork, line.steps.is_empty())) }
-                @if let Some(more) = &line.more { li.elsewhere { (self.more(more, "more here")) } }
+                @if let Some(more) = &line.more { li.elsewhere { (self.more(more, "")) } }
             }
         }
     }
@@ -112,7 +110,7 @@ impl Pen<'_> {
         html! {
             li.fork {
                 @if fork.of > fork.branches.len() {
-                    p.branch-name { (count(fork.of as u64, "x").replace(" xs", "").replace(" x", "")) " " (many) " from here" }
+                    p.branch-name { (parts::grouped(fork.of as u64)) " " (many) " from here" }
                 }
                 ul.branches {
                     @for (place, branch) in fork.branches.iter().enumerate() {
@@ -120,13 +118,13 @@ impl Pen<'_> {
                             li { (self.abandoned(branch)) }
                         } @else {
                             li.branch {
-                                @if fork.of > 1 { p.branch-name { (one) " " (fork.first + place) " of " (fork.of) } }
+                                @if fork.of > 1 { p.branch-name { (one) " " (parts::grouped((fork.first + place) as u64)) " of " (parts::grouped(fork.of as u64)) } }
                                 (self.line(&branch.line))
                             }
                         }
                     }
                 }
-                @if let Some(next) = &fork.next { p.elsewhere { (self.more(next, &format!("in further {many}"))) } }
+                @if let Some(next) = &fork.next { p.elsewhere { (self.more(next, &format!(" in further {many}"))) } }
             }
         }
     }
@@ -147,7 +145,7 @@ impl Pen<'_> {
     fn more(&self, more: &More, which: &str) -> Markup {
         html! {
             a href=(address(&self.here, more.from.as_ref(), more.after)) {
-                (text(&parts::thoughts(more.thoughts))) " " (which) " →"
+                (parts::grouped(more.thoughts)) " more " @if more.thoughts == 1 { "thought" } @else { "thoughts" } (which) " →"
             }
         }
     }
