@@ -218,8 +218,9 @@ impl Cairn {
         inner.running.get_or_init(start).as_ref().map_err(Clone::clone)
     }
 
-    /// Brings the derived tables up to date, so that what is asked of them covers every thought.
-    pub(crate) fn catch_up(&self) -> Result<()> {
+    /// Brings the search index and the list of actions up to date. Whatever asks them does so itself; a server may do it
+    /// before, and before it verifies them.
+    pub fn catch_up(&self) -> Result<()> {
         let newest = self.inner.store.head()?.size.saturating_sub(1);
         if self.inner.store.derived_through()? < newest { self.writer()?.catch_up() } else { Ok(()) }
     }
