@@ -11,6 +11,7 @@ mod panics;
 mod permit;
 mod prompts;
 mod recorder;
+mod requests;
 mod resources;
 mod scan;
 mod server;

@@ -14,7 +14,6 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::args::{Given, nearest};
@@ -25,25 +24,9 @@ use super::panics;
 use super::permit::Permit;
 use super::prompts::{self, Prompt};
 use super::recorder::Recorder;
+use super::requests::{METHODS, no_resource, require_first_page, require_version};
 use super::resources::{self, AnsweredOnce, Change, MOST_WATCHED, Place, Template, Watchers};
 use super::tools::{Call, Effect, Tool, renamed};
-
-/// Methods that exist; one that arrives as an unknown request had parameters nobody could read.
-const METHODS: [&str; 13] = [
-    "initialize",
-    "server/discover",
-    "tools/list",
-    "ping",
-    "completion/complete",
-    "prompts/list",
-    "prompts/get",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "subscriptions/listen",
-];
 
 const UNWATCHED: &str = "only changes of cairn://session/{id}/tree and cairn://session/{id}/brief/{node} can be \
                          watched";
@@ -192,33 +175,6 @@ impl Server {
 
 fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
     context.client_info().map(|client| client.name)
-}
-
-/// A client says which revision it speaks, once in `initialize` or in each request.
-fn require_version(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    if context.meta.protocol_version().is_some() || context.peer.peer_info().is_some() {
-        return Ok(());
-    }
-    let key = "io.modelcontextprotocol/protocolVersion";
-    Err(ErrorData::invalid_params(
-        format!("send initialize first, or name the revision in params._meta.{key}"),
-        None,
-    ))
-}
-
-/// The lists are short enough for one page.
-fn require_first_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match request.and_then(|page| page.cursor) {
-        None => Ok(()),
-        Some(_) => {
-            Err(ErrorData::invalid_params("cursor: the list has one page; leave the cursor out", None))
-        }
-    }
-}
-
-fn no_resource(uri: &str, message: impl std::fmt::Display) -> ErrorData {
-    let uri = preview(uri, 200);
-    ErrorData::resource_not_found(format!("uri: {message}"), Some(json!({ "uri": uri })))
 }
 
 impl ServerHandler for Server {
