@@ -192,6 +192,21 @@ fn read_call(params: Option<Value>) -> Result<ClientRequest, String> {
             ));
         }
     }
+    // What a client answers to a question of a tool. No tool asks one, but it must have its form.
+    for (name, kept) in [("inputResponses", true), ("requestState", false)] {
+        match params.remove(name) {
+            None => {}
+            Some(Value::Object(answers)) if kept => {
+                call.input_responses = Some(answers.into_iter().collect())
+            }
+            Some(Value::String(state)) if !kept => call.request_state = Some(state),
+            Some(other) => {
+                let expected = if kept { "an object" } else { "a text" };
+                let found = super::args::kind_of(&other);
+                return Err(format!("params.{name}: must be {expected}, found {found}"));
+            }
+        }
+    }
     let mut request = CallToolRequest::new(call);
     match params.remove("_meta") {
         None | Some(Value::Null) => {}

@@ -3,6 +3,8 @@
 mod args;
 mod completion;
 mod envelope;
+#[cfg(debug_assertions)]
+mod fixtures;
 mod instructions;
 mod lines;
 mod message;
@@ -25,6 +27,8 @@ use anyhow::Context;
 use cairn::Cairn;
 
 pub use envelope::write as write_message;
+#[cfg(debug_assertions)]
+pub use fixtures::WithFixtures;
 pub use message::{Incoming, read as read_message};
 pub use panics::tell_in_one_line as tell_panics_in_one_line;
 pub use permit::Permit;

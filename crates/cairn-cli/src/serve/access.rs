@@ -161,7 +161,7 @@ fn unauthorized(message: &str) -> Problem {
 
 impl Problem {
     fn map_hint(mut self, hint: &str) -> Problem {
-        self.error = self.error.hint(hint);
+        *self.error = self.error.hint(hint);
         self
     }
 }

@@ -18,7 +18,9 @@ const HOLDS: Duration = Duration::from_millis(500);
 
 /// What the writer answered, and when. One asks at a time; the others wait for the same answer.
 #[derive(Clone, Default)]
-pub struct Health(Arc<Mutex<Option<(Instant, Result<(), String>)>>>);
+pub struct Health(Arc<Mutex<Option<Answer>>>);
+
+type Answer = (Instant, Result<(), String>);
 
 pub(super) async fn answer(site: &Arc<Site>) -> Reply {
     let unable = |why: &str| {

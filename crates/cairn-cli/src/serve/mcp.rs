@@ -42,12 +42,20 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// The protocol's one address.
 pub(super) struct Endpoint {
     server: Arc<Server>,
+    #[cfg(debug_assertions)]
+    fixtures: Option<crate::mcp::WithFixtures>,
     room: Semaphore,
 }
 
 impl Endpoint {
     pub(super) fn new(server: Server) -> Endpoint {
-        Endpoint { server: Arc::new(server), room: Semaphore::new(MOST_CALLS) }
+        let server = Arc::new(server);
+        Endpoint {
+            #[cfg(debug_assertions)]
+            fixtures: crate::mcp::WithFixtures::wanted(&server),
+            server,
+            room: Semaphore::new(MOST_CALLS),
+        }
     }
 
     /// Tells those who listen what was recorded in a session, by whichever process; `None` if it may be in any.
@@ -64,8 +72,8 @@ impl Endpoint {
         site: &Arc<Site>,
         note: &mut Note,
     ) -> Reply {
-        if let Err(reply) = headers::acceptable(headers) {
-            return reply;
+        if let Err((status, message)) = headers::acceptable(headers) {
+            return refuse(status, None, ErrorData::invalid_request(message, None));
         }
         let Ok(_place) = self.room.try_acquire() else {
             let error = ErrorData::internal_error("too many calls at once; try again in a moment", None);
@@ -147,8 +155,7 @@ impl Endpoint {
         // Whoever leaves before the answer need not be answered; what it had recorded stays recorded.
         let cancel = CancellationToken::new();
         let leaving = cancel.clone().drop_guard();
-        let running = serve_directly_with_ct(self.server.clone(), transport, Some(peer), cancel);
-        tokio::spawn(async move { running.waiting().await.ok() });
+        self.begin(transport, peer, cancel);
         let Some(mut first) = answers.recv().await else {
             let error = ErrorData::internal_error("the server gave no answer", None);
             return refuse(StatusCode::INTERNAL_SERVER_ERROR, None, error);
@@ -169,6 +176,25 @@ impl Endpoint {
             }
             _ => streamed(first, answers, (leaving, watching), site.revoked.until(&who), site),
         }
+    }
+}
+
+impl Endpoint {
+    /// Has the request worked on. Its answers come through the transport.
+    fn begin(
+        &self,
+        transport: OneshotTransport<RoleServer>,
+        peer: InitializeRequestParams,
+        cancel: CancellationToken,
+    ) {
+        #[cfg(debug_assertions)]
+        if let Some(fixtures) = &self.fixtures {
+            let running = serve_directly_with_ct(fixtures.clone(), transport, Some(peer), cancel);
+            tokio::spawn(async move { running.waiting().await.ok() });
+            return;
+        }
+        let running = serve_directly_with_ct(self.server.clone(), transport, Some(peer), cancel);
+        tokio::spawn(async move { running.waiting().await.ok() });
     }
 }
 
@@ -207,7 +233,7 @@ fn modern_status(answer: &ServerJsonRpcMessage, malformed: bool) -> StatusCode {
     }
 }
 
-pub(super) fn refuse(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Reply {
+fn refuse(status: StatusCode, id: Option<RequestId>, error: ErrorData) -> Reply {
     send(status, &mut ServerJsonRpcMessage::error(error, id))
 }
 

@@ -97,7 +97,8 @@ pub(crate) enum Live {
 /// Something that could not be done, as it is told over HTTP.
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    pub(crate) error: CliError,
+    /// In a box, since it is large and rare.
+    pub(crate) error: Box<CliError>,
 }
 
 impl From<CliError> for Problem {
@@ -110,13 +111,13 @@ impl From<CliError> for Problem {
             "HANDLER_ERROR" => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
-        Problem { status, error }
+        Problem::new(status, error)
     }
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, error: CliError) -> Problem {
-        Problem { status, error }
+        Problem { status, error: Box::new(error) }
     }
 
     /// For programs.

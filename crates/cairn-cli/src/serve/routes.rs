@@ -15,6 +15,7 @@ pub(crate) enum Method {
     Post,
 }
 
+#[cfg(test)]
 impl Method {
     pub(crate) fn as_str(self) -> &'static str {
         match self {

@@ -9,9 +9,6 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::super::reply::Reply;
-use super::refuse;
-
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
@@ -19,19 +16,17 @@ const NAME: &str = "mcp-name";
 type Refusal = (Option<RequestId>, ErrorData);
 
 /// Refuses a request whose body or whose answer would be in another form.
-pub fn acceptable(headers: &HeaderMap) -> Result<(), Reply> {
+pub fn acceptable(headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (accepts, sends) = (text(ACCEPT), text(CONTENT_TYPE).trim().to_ascii_lowercase());
-    let refused =
-        |status, message: &'static str| Err(refuse(status, None, ErrorData::invalid_request(message, None)));
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind))
         && accepts != "*/*"
     {
         let message = "Accept: must name both application/json and text/event-stream";
-        return refused(StatusCode::NOT_ACCEPTABLE, message);
+        return Err((StatusCode::NOT_ACCEPTABLE, message));
     }
     if sends.split(';').next().map(str::trim) != Some("application/json") {
-        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json");
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type: must be application/json"));
     }
     Ok(())
 }

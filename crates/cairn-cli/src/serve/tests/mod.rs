@@ -21,7 +21,7 @@ use super::*;
 
 /// Serves until it is dropped.
 struct Serving {
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
     addr: SocketAddr,
     site: Arc<Site>,
     runtime: Option<tokio::runtime::Runtime>,
@@ -54,7 +54,7 @@ impl Serving {
             tokio::spawn(work(listener, None, site.clone()));
             (addr, site)
         });
-        Serving { folder, addr, site, runtime: Some(runtime) }
+        Serving { _folder: folder, addr, site, runtime: Some(runtime) }
     }
 
     /// A new token.

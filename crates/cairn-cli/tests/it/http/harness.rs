@@ -28,13 +28,22 @@ impl Server {
         Server::in_folder(tempfile::tempdir().unwrap(), args)
     }
 
+    pub fn with_env(env: &[(&str, PathBuf)]) -> Server {
+        Server::spawn(tempfile::tempdir().unwrap(), &[], env)
+    }
+
     /// On the database `cairn.db` of a folder.
     pub fn in_folder(folder: tempfile::TempDir, args: &[&str]) -> Server {
+        Server::spawn(folder, args, &[])
+    }
+
+    fn spawn(folder: tempfile::TempDir, args: &[&str], env: &[(&str, PathBuf)]) -> Server {
         let anywhere = ["--addr", "127.0.0.1:0"].into_iter().filter(|_| !args.contains(&"--addr"));
         let mut child = program(folder.path())
             .arg("serve")
             .args(anywhere)
             .args(args)
+            .envs(env.iter().cloned())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

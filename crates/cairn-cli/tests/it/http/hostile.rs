@@ -40,6 +40,11 @@ fn what_is_no_message_is_refused_in_words() {
         (b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", 400, -32600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", 400, -32600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":[]}", 400, -32602),
+        (
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"thought_get\",\"inputResponses\":1}}",
+            400,
+            -32602,
+        ),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"no/such\"}", 200, -32601),
         (b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/no/such\"}", 202, 0),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 202, 0),
