@@ -55,7 +55,6 @@ struct ForNode {
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "there are four of them")]
 enum Told {
     Brief(BuiltBrief),
     TooSmall { budget: u64, item: String, needed: u64, message: String },
