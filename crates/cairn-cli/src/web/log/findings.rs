@@ -35,9 +35,10 @@ fn one(finding: &Finding) -> Markup {
 fn record(finding: &Finding) -> Markup {
     html! {
         @if let Some(id) = &finding.id {
-            @match finding.table {
-                "thought" => a href=(link::thought(id)) { code { (text(id)) } },
-                "brief" => a href=(link::brief(id)) { code { (text(id)) } },
+            @match (finding.table, id.parse()) {
+                ("thought", _) => a href=(link::thought(id)) { code { (text(id)) } },
+                ("brief", _) => a href=(link::brief(id)) { code { (text(id)) } },
+                ("snapshot" | "context", Ok(number)) => a href=(link::context(number)) { "snapshot " (number) },
                 _ => code { (text(id)) },
             }
             " "

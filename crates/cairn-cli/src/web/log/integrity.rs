@@ -163,7 +163,9 @@ fn reach(report: &Report) -> Markup {
     html! {
         @match &report.coverage {
             None => p { "Neither signatures nor witnesses were held against it." },
-            Some(coverage) => dl.facts {
+            Some(coverage) => {
+                p.small.faint { "As far as checkpoints and heads were found to hold." }
+                dl.facts {
                 dt { "Signed" }
                 dd {
                     @match &coverage.signed_by {
@@ -178,6 +180,7 @@ fn reach(report: &Report) -> Markup {
                         None => "by nobody: whoever can write the database could have replaced all of it",
                     }
                 }
+            }
             },
         }
     }

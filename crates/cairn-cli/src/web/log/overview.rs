@@ -136,11 +136,11 @@ fn checkpoints(data: &Data) -> Markup {
                     tbody {
                         @for one in &data.checkpoints {
                             tr {
-                                td.number { (one.size) }
-                                td { @match &one.at { Some(at) => (time_text(at)), None => span.faint { "–" } } }
-                                td { (short_hash(&one.root)) }
-                                td { @if one.keys.is_empty() { span.faint { "nobody" } } @else { code { (text(&one.keys.join(", "))) } } }
-                                td { @if one.cosigned_by.is_empty() { span.faint { "–" } } @else { (text(&one.cosigned_by.join(", "))) } }
+                                td.number data-label="entries" { (one.size) }
+                                td data-label="remembered" { @match &one.at { Some(at) => (time_text(at)), None => span.faint { "–" } } }
+                                td data-label="root" { (short_hash(&one.root)) }
+                                td data-label="signature of key" { @if one.keys.is_empty() { span.faint { "nobody" } } @else { code { (text(&one.keys.join(", "))) } } }
+                                td data-label="cosigned by" { @if one.cosigned_by.is_empty() { span.faint { "–" } } @else { (text(&one.cosigned_by.join(", "))) } }
                             }
                         }
                     }

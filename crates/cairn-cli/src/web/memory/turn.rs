@@ -171,10 +171,15 @@ fn neighbours(data: &Data) -> Markup {
     let (session, number) = (data.session_id.as_str(), data.turn.said.turn);
     let asked = |turn: u64| {
         let Options { budget, depth, layout } = &data.options;
+        let given = [
+            ("budget", budget.map(|budget| budget.to_string())),
+            ("depth", depth.clone()),
+            ("layout", layout.clone()),
+        ];
         let mut query = form_urlencoded::Serializer::new(String::new());
-        budget.iter().for_each(|budget| drop(query.append_pair("budget", &budget.to_string())));
-        depth.iter().for_each(|depth| drop(query.append_pair("depth", depth)));
-        layout.iter().for_each(|layout| drop(query.append_pair("layout", layout)));
+        for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            query.append_pair(name, &value);
+        }
         let query = query.finish();
         let path = link::turn(session, turn);
         if query.is_empty() { path } else { format!("{path}?{query}") }

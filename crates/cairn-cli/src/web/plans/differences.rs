@@ -204,9 +204,9 @@ fn change(name: &str, old: Option<&str>, new: Option<&str>) -> Markup {
     html! {
         div.field {
             span.name { (text(name)) }
-            @if let Some(old) = old { del { span aria-hidden="true" { "− " } (text(old)) } }
+            @if let Some(old) = old { del { span aria-hidden="true" { "−\u{a0}" } (text(old)) } }
             @if old.is_some() && new.is_some() { span.arrow aria-hidden="true" { " → " } }
-            @if let Some(new) = new { ins { span aria-hidden="true" { "+ " } (text(new)) } }
+            @if let Some(new) = new { ins { span aria-hidden="true" { "+\u{a0}" } (text(new)) } }
         }
     }
 }
@@ -217,8 +217,8 @@ fn listed(name: &str, old: &[&str], new: &[&str]) -> Markup {
     html! {
         div.field {
             span.name { (text(name)) }
-            @for gone in old.iter().filter(|one| !has.contains(one)) { del { span aria-hidden="true" { "− " } (text(gone)) } " " }
-            @for come in new.iter().filter(|one| !had.contains(one)) { ins { span aria-hidden="true" { "+ " } (text(come)) } " " }
+            @for gone in old.iter().filter(|one| !has.contains(one)) { del { span aria-hidden="true" { "−\u{a0}" } (text(gone)) } " " }
+            @for come in new.iter().filter(|one| !had.contains(one)) { ins { span aria-hidden="true" { "+\u{a0}" } (text(come)) } " " }
         }
     }
 }

@@ -107,7 +107,10 @@ fn a_comparison_marks_every_change_with_a_sign() {
     assert!(page.contains("<li class=\"modified\" id=\"node-1\">") && page.contains("href=\"#node-1\""));
     // What did not change leads to the newer plan.
     assert!(page.contains("href=\"/contexts/2#node-0\""), "{page}");
-    assert!(page.contains("− </span>Check</del>") && page.contains("+ </span>Check twice</ins>"), "{page}");
+    assert!(
+        page.contains("−\u{a0}</span>Check</del>") && page.contains("+\u{a0}</span>Check twice</ins>"),
+        "{page}"
+    );
     let data = site.twin("/compare?from=1&to=2").unwrap();
     assert_eq!((&data["identical"], &data["counts"]["nodes_removed"]), (&json!(false), &json!(1)));
     assert_eq!(data["differences"], json!(site.cairn().context_compare(1, Some(2)).unwrap()));
