@@ -51,6 +51,7 @@ pub(super) static PAGES: [Route; 6] = [
             "newest",
             "tree",
             "list",
+            "changed",
         ],
     ),
     page::<thought::ThoughtPage>(
@@ -68,6 +69,7 @@ pub(super) static PAGES: [Route; 6] = [
             "proof",
             "keys",
             "unproven",
+            "changed",
         ],
     ),
     page::<action::Action>(

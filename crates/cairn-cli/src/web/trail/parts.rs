@@ -198,7 +198,7 @@ impl Plan {
         html! {
             a.chip.plan-chip.outdated[self.superseded_by.is_some()] href=(link::context(self.context_id)) title=(title) {
                 "plan: " (text(&self.roadmap_id)) ", snapshot " (self.context_id)
-                @if self.superseded_by.is_some() { " (changed since)" }
+                @if let Some(newer) = self.superseded_by { ", superseded by " (newer) }
             }
         }
     }

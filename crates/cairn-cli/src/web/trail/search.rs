@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::parts::{self, Plan};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
-use crate::term::count;
 use crate::web::link;
 use crate::web::text::text;
 
@@ -131,7 +130,7 @@ fn results(data: &Data) -> Markup {
         @if !data.results.is_empty() {
             h2 { (parts::thoughts(data.results.len() as u64)) ", best match first" }
             @if let Some(newest) = data.ranked_newest {
-                p.hint { "These words are common: only the newest " (count(newest, "match").replace("matchs", "matches")) " were ranked. Add a word to search further back." }
+                p.hint { "These words are common: only the newest " (parts::grouped(newest)) " matches were ranked. Add a word to search further back." }
             }
             ul.list {
                 @for hit in &data.results {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::outline::{Line, More, Outline, PAGE};
 use super::parts::{self, Plan, plural};
+use super::standing::Changed;
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
@@ -50,6 +51,8 @@ pub(super) struct Data {
     /// Where the newest thoughts are, if this page may not reach them.
     newest: Option<More>,
     tree: Option<Line>,
+    /// Thoughts on the page that are not as they were recorded.
+    changed: Vec<String>,
     /// Instead of the tree: the thoughts of one type.
     list: Option<OfType>,
 }
@@ -89,7 +92,13 @@ impl Page for Session {
         }
         let listed = data.list.iter().flat_map(|list| &list.thoughts);
         let drawn = data.tree.iter().flat_map(tree::thoughts);
-        data.plans = Plan::of_all(cairn, data.decisions.iter().chain(listed).chain(drawn));
+        let shown: Vec<&Summary> = data.decisions.iter().chain(listed).chain(drawn).collect();
+        let plans = Plan::of_all(cairn, shown.iter().copied());
+        let changed = Changed::of(asked);
+        let is_changed = |id: &&str| !changed.with(id).is_empty();
+        let changed = shown.iter().map(|thought| thought.id.as_str()).filter(is_changed);
+        let changed: Vec<String> = changed.map(str::to_string).collect();
+        (data.plans, data.changed) = (plans, changed);
         Ok(data)
     }
 
@@ -99,7 +108,7 @@ impl Page for Session {
             p.crumbs { a href="/" { "Sessions" } " › " (text(id)) }
             h1 { (text(id)) }
             div data-part="about" { (about(data)) }
-            nav.tabs aria-label="Views of this session" {
+            nav.tabs data-part="views" aria-label="Views of this session" {
                 a href=(link::session(id)) aria-current=[data.list.is_none().then_some("page")] { "Tree" }
                 @for (kind, number) in parts::of_each(&data.types).into_iter().filter(|(_, number)| *number > 0) {
                     a href={ (link::session(id)) "?type=" (kind.as_str()) }
@@ -165,7 +174,17 @@ impl Data {
             after: None,
             newest: None,
             tree: None,
+            changed: Vec::new(),
             list: None,
+        }
+    }
+
+    /// Says of a thought that it is not as it was recorded.
+    fn mark(&self, thought: &Summary) -> Markup {
+        html! {
+            @if self.changed.iter().any(|id| id == thought.id.as_str()) {
+                span.changed-word { "✗ changed after it was recorded" }
+            }
         }
     }
 
@@ -216,7 +235,7 @@ fn about(data: &Data) -> Markup {
                     }
                 }
                 ul.list {
-                    @for decision in &data.decisions { li.step.decision { (parts::thought(decision, &data.plans, html! {})) } }
+                    @for decision in &data.decisions { li.step.decision { (parts::thought(decision, &data.plans, data.mark(decision))) } }
                 }
             }
         }
@@ -247,6 +266,7 @@ impl OfType {
                 @for thought in &self.thoughts {
                     li.step.(thought.kind.as_str()) {
                         (parts::thought(thought, &data.plans, html! {
+                            (data.mark(thought))
                             a.where href=(tree::address(&here, Some(&thought.id), None)) { "what follows" }
                         }))
                     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::parts::when;
 use crate::serve::{Asked, Badge};
 use crate::term::count;
+use crate::web::link;
 use crate::web::text::text;
 
 #[derive(Serialize)]
@@ -21,6 +22,8 @@ pub(super) struct Standing {
 #[derive(Serialize)]
 struct Found {
     message: String,
+    /// What is wrong: the first of it.
+    findings: Vec<Wrong>,
     /// Entries that the newest checkpoint covers.
     stated: Option<u64>,
     /// Entries that are signed for, and by whom.
@@ -33,6 +36,38 @@ struct Found {
     not_verified: Vec<String>,
 }
 
+/// Something that is not as it was recorded.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Wrong {
+    /// The thought that it is about.
+    id: Option<String>,
+    pub(super) message: String,
+}
+
+/// Findings on the first page.
+const FINDINGS: usize = 5;
+
+/// What the newest verification found wrong, as far as it names thoughts.
+pub(super) struct Changed(Vec<Wrong>);
+
+impl Changed {
+    pub(super) fn of(asked: &Asked) -> Changed {
+        let checked = asked.site.integrity.newest().checked;
+        let report = checked.as_ref().and_then(|checked| checked.outcome.as_ref().ok());
+        Changed(report.map(|report| wrong(report, usize::MAX)).unwrap_or_default())
+    }
+
+    /// What is wrong with a thought.
+    pub(super) fn with(&self, id: &str) -> Vec<Wrong> {
+        self.0.iter().filter(|wrong| wrong.id.as_deref() == Some(id)).cloned().collect()
+    }
+}
+
+fn wrong(report: &cairn::Report, most: usize) -> Vec<Wrong> {
+    let first = report.findings.iter().take(most);
+    first.map(|finding| Wrong { id: finding.id.clone(), message: finding.message.clone() }).collect()
+}
+
 impl Standing {
     pub(super) fn of(asked: &Asked) -> Standing {
         let integrity = &asked.site.integrity;
@@ -41,6 +76,7 @@ impl Standing {
             let outside = coverage.and_then(|coverage| coverage.outside.as_ref());
             Found {
                 message: report.message(),
+                findings: wrong(report, FINDINGS),
                 stated: coverage.map(|coverage| coverage.stated),
                 signed: coverage.map(|coverage| coverage.signed),
                 signed_by: coverage.and_then(|coverage| coverage.signed_by.clone()),
@@ -94,9 +130,24 @@ impl Found {
             size => format!("the first {}", count(size, "entry")),
         };
         html! {
+            @if !self.findings.is_empty() {
+                ul {
+                    @for Wrong { id, message } in &self.findings {
+                        li {
+                            (text(message))
+                            @if let Some(id) = id { " " a href=(link::thought(id)) { "Look at it" } }
+                        }
+                    }
+                }
+            }
             dl.facts {
-                dt { @if badge.class() == "verified" { "Recomputed" } @else { "Found" } }
-                dd { (text(self.message.trim_end_matches(" recomputed, nothing was changed"))) @if let Some(at) = &badge.verified_at { ", " (when(at)) " UTC" } }
+                dt { "Recomputed" }
+                dd {
+                    @if self.findings.is_empty() {
+                        (text(self.message.trim_end_matches(" recomputed, nothing was changed"))) ", "
+                    }
+                    @if let Some(at) = &badge.verified_at { (when(at)) " UTC" }
+                }
                 @if let Some(stated) = self.stated { dt { "Checkpoint" } dd { "covers " (up_to(stated)) } }
                 @if let Some(signed) = self.signed {
                     dt { "Signed" }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::parts::{self, Plan, Trail};
 use super::proof::{self, SigningKey, Unproven};
+use super::standing::{Changed, Wrong};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::web::link;
@@ -34,6 +35,8 @@ pub(super) struct Data {
     pub(super) proof: Option<Proof>,
     /// The keys that the log names for the signatures of the checkpoint.
     pub(super) keys: Vec<SigningKey>,
+    /// What the newest verification found wrong with it.
+    changed: Vec<Wrong>,
     /// Why there is no proof.
     pub(super) unproven: Option<Unproven>,
 }
@@ -83,6 +86,7 @@ impl Page for ThoughtPage {
             parent_chain_hash: parent.map(|parent| parent.chain_hash),
             plan: thought.context_id.and_then(|id| SeenPlan::of(cairn, id)),
             brief: thought.brief_id.as_ref().and_then(|id| SeenBrief::of(cairn, id.as_str())),
+            changed: Changed::of(asked).with(thought.id.as_str()),
             proof,
             keys,
             unproven,
@@ -96,6 +100,12 @@ impl Page for ThoughtPage {
         let main = html! {
             p.crumbs {
                 a href="/" { "Sessions" } " › " a href=(session) { (text(thought.session_id.as_str())) } " › step " (thought.step_index)
+            }
+            @if !data.changed.is_empty() {
+                div.wrong role="alert" {
+                    p { b { "This is not what was recorded." } }
+                    @for wrong in &data.changed { p.small { (text(&wrong.message)) } }
+                }
             }
             article.record.(thought.kind.as_str()) {
                 h1 { (parts::kind(thought.kind)) span.visually-hidden { " " (text(thought.id.as_str())) } }

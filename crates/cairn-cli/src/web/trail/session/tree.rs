@@ -99,7 +99,7 @@ impl Pen<'_> {
         let thought = &step.thought;
         html! {
             li.step.(thought.kind.as_str()) id={ "step-" (thought.step_index) } {
-                (parts::thought(thought, &self.data.plans, html! {}))
+                (parts::thought(thought, &self.data.plans, self.data.mark(thought)))
             }
             @for aside in &step.asides { li.fork { (self.abandoned(aside)) } }
         }
