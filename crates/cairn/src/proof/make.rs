@@ -105,7 +105,7 @@ impl Maker {
             let _ = self.introduced.set(());
             return Ok(Some(signer));
         }
-        let ids: Vec<&str> = known.iter().filter_map(|key| key.rsplit('+').nth(1)).collect();
+        let ids: Vec<&str> = known.iter().filter_map(|key| key.split('+').nth(1)).collect();
         *self.unsigned.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!(
             "checkpoints made here are not signed: this log is signed with key {}, which is not here",
             ids.join(", ")
