@@ -15,7 +15,7 @@ fn rendered() -> String {
          Every answer is `{\"ok\": true, \"data\": …}` or `{\"ok\": false, \"error\": {\"code\", \"message\", \
          \"details\"}}`, as structured content and as text. Codes: `INVALID_PARAMS` (each problem in \
          `details.issues`), `NOT_FOUND`, `CONFLICT`, `AMBIGUOUS_LABEL` (`details.candidates`), \
-         `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
+         `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `FORBIDDEN`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
          spelled in camelCase (`sessionId`).\n",
     );
     describe(&tools, &mut page);
@@ -83,7 +83,8 @@ fn resources(server: &mut Server, page: &mut String) {
     page.push_str(
         "\n## Resources\n\n`resources/list` names the trees of the 50 newest sessions and the roadmaps. Ids are \
          percent-encoded. Those that can be watched are told of with `notifications/resources/updated` when this \
-         server records something of the session: after `resources/subscribe`, or through `subscriptions/listen`.\n\n\
+         server records something of the session: after `resources/subscribe`, or through `subscriptions/listen`. \
+         Over HTTP only the latter is there, and tells what any process records.\n\n\
          | address | type | |\n|---|---|---|\n",
     );
     let templates =
