@@ -54,10 +54,10 @@ impl Server {
         let saying = said.clone();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
+                saying.lock().unwrap().push_str(&format!("{line}\n"));
                 if let Some(address) = line.strip_prefix("viewer  ") {
                     let _ = found.send(address.to_string());
                 }
-                saying.lock().unwrap().push_str(&(line + "\n"));
             }
         });
         let Ok(address) = place.recv_timeout(PATIENCE) else {

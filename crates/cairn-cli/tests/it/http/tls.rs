@@ -82,8 +82,8 @@ fn a_client_that_trusts_the_certificate_gets_in() {
     plain.request("GET", "/healthz", &[], b"").unwrap();
     let said = plain.rest();
     assert!(!said.starts_with(b"HTTP/"), "{}", String::from_utf8_lossy(&said));
-    let fetched = Command::new("python3").args(["-c", FETCH, &place, &cert, &token]).status().unwrap();
-    assert!(fetched.success());
+    let fetched = Command::new("python3").args(["-c", FETCH, &place, &cert, &token]).output().unwrap();
+    assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
 }
 
 #[test]

@@ -15,10 +15,9 @@ const BRIEF: &str = "cairn://session/s/brief/think";
 fn record(server: &Server, session: &str) {
     let recorded = program(server.path())
         .args(["record", "plan", "go on", "--session", session, "--agent", "other"])
-        .stdout(Stdio::null())
-        .status()
+        .output()
         .unwrap();
-    assert!(recorded.success());
+    assert!(recorded.status.success(), "{}", String::from_utf8_lossy(&recorded.stderr));
 }
 
 /// The next message of a stream that says something.
