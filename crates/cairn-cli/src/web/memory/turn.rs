@@ -291,7 +291,7 @@ fn shown(brief: &Brief) -> Markup {
         }
         (brief_text(&brief.text))
         @if !report.omitted.is_empty() {
-            details.omitted open {
+            details.omitted open[report.omitted.len() <= 8] {
                 summary { (count(report.omitted.len() as u64, "item")) " left out for the budget" }
                 ul.bare.small {
                     @for omitted in &report.omitted {
