@@ -3,6 +3,8 @@
 mod it {
     /// The worked example of the document on briefs.
     mod briefs_doc;
+    /// The viewer, in a browser.
+    mod browser;
     /// Every command, as it is typed.
     mod cli;
     /// Help and reference say what there is.

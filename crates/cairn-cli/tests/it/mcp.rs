@@ -1,7 +1,7 @@
 //! `cairn mcp`, driven over pipes as a client does it.
 
 mod bad_input;
-mod harness;
+pub mod harness;
 mod lifecycle;
 mod lines;
 mod memory;

@@ -28,7 +28,8 @@ impl Server {
         Server::in_folder(tempfile::tempdir().unwrap(), args)
     }
 
-    fn in_folder(folder: tempfile::TempDir, args: &[&str]) -> Server {
+    /// A server on the database `cairn.db` of this folder, with its state beside it.
+    pub fn in_folder(folder: tempfile::TempDir, args: &[&str]) -> Server {
         let mut child = command(&folder.path().join("cairn.db"))
             .args(args)
             .stdin(Stdio::piped())
