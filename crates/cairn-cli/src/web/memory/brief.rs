@@ -90,7 +90,10 @@ impl Page for StoredBrief {
             @match &view.redacted {
                 Some(redaction) => p.said.gone { (redacted(redaction)) },
                 None => {
-                    section.card.brief { (brief_text(view.brief["text"].as_str().unwrap_or_default())) }
+                    section.card.brief {
+                        h3 { (text(&word("node"))) }
+                        (brief_text(view.brief["text"].as_str().unwrap_or_default()))
+                    }
                     (provenance(&sources(&view.brief)))
                 }
             }
