@@ -7,7 +7,7 @@ import { signsOfAttack } from "./hostile.mjs";
 import { hostilePages, pages } from "./pages.mjs";
 
 /** Pages of one kind that are opened in the browser; all others are only asked whether they answer. */
-const OF_A_KIND = 3;
+const OF_A_KIND = 2;
 /** The most that are asked. */
 const MOST_ASKED = 400;
 

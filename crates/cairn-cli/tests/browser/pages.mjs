@@ -1,6 +1,6 @@
 // Every kind of page, with something on it.
 
-import { known, session, thought, twin } from "./harness.mjs";
+import { encode, known, session, thought, twin } from "./harness.mjs";
 
 const [from, to] = known.contexts;
 
@@ -38,12 +38,21 @@ export async function hostilePages() {
   const { contexts } = await twin(`/roadmaps/${roadmap}`);
   const ids = contexts.map((context) => context.context_id);
   const here = session(known.hostile);
+  const { list } = await twin(`${here}?type=analysis`);
+  const acted = list.thoughts.filter((one) => one.action_id !== null).slice(0, 2);
+  const briefed = list.thoughts.filter((one) => one.brief_id !== null).slice(0, 2);
+  const { thought: one } = await twin(thought(briefed[0].id));
+  const asked = (markup) => `/search?q=${encodeURIComponent(`"${markup}`)}&session=${encodeURIComponent(markup)}`;
   return [
-    here, `${here}?type=plan`, `${here}/turns`, ...[1, 2, 3].map((turn) => `${here}/turns/${turn}`),
+    here, `${here}?type=plan`, `${here}/turns`, `${here}/turns/1`, `${here}/turns/3`,
     session(`${known.hostile}.json`), ...known.hostile_markup.map(session),
+    ...[...acted, ...briefed].map(({ id }) => thought(id)),
+    ...acted.map(({ action_id }) => `/actions/${encode(action_id)}`),
+    ...briefed.map(({ brief_id }) => `/briefs/${brief_id}`),
+    // The thought, its brief, and what came before them in the memory.
+    ...[0, 1, 2].map((back) => `/log/${one.seq - back}`),
     `/roadmaps/${roadmap}`, ...ids.map((id) => `/contexts/${id}`),
     `/compare?from=${Math.min(...ids)}&to=${Math.max(...ids)}`,
-    ...known.hostile_markup.map((markup) => `/search?q=${encodeURIComponent(`"${markup}`)}&session=${encodeURIComponent(markup)}`),
-    "/search?q=owned", "/search?q=%E2%80%AEnimda%0D%1B",
+    ...known.hostile_markup.map(asked), "/search?q=owned", "/search?q=%E2%80%AEnimda%0D%1B",
   ];
 }

@@ -5,9 +5,13 @@ import { claim, encode, known, session, thought, twin, until, visit } from "./ha
 
 claim("the first page lists the sessions and leads to each", async ({ open }) => {
   const page = await open("/");
-  const { sessions } = await twin("/");
-  const listed = await page.locator("li.session h3 a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
-  assert.deepEqual(listed, sessions.map((one) => session(one.session_id)));
+  const listed = () => page.locator("li.session h3 a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+  // Others record meanwhile, and the page follows.
+  await until(async () => {
+    const { sessions } = await twin("/");
+    return String(await listed()) === String(sessions.map((one) => session(one.session_id)));
+  }, "the page lists what there is");
+  assert.ok((await listed()).length >= 16);
   await page.locator("li.session h3").getByRole("link", { name: known.demo, exact: true }).click();
   await page.getByRole("heading", { level: 1, name: known.demo }).waitFor();
 });
@@ -48,7 +52,8 @@ claim("a search can be narrowed to a type and a session, and says when there is 
 claim("a session shows its tree, in which a path that was given up can be folded away", async ({ open }) => {
   const page = await open(session(known.demo));
   const steps = page.locator("[data-part=tree] li.step");
-  assert.equal(await steps.count(), 9);
+  // Nine of the story, and what another claim adds to it.
+  assert.ok((await steps.count()) >= 9);
   const path = page.locator("details.abandoned");
   const inside = path.getByText("Option A: cache prices");
   assert.ok(await inside.isVisible());
