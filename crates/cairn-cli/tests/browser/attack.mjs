@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { claim, told, until, visit } from "./harness.mjs";
+import { take } from "./pictures.mjs";
 
 // As an attacker with the file would do it: the triggers that refuse it are dropped and put back.
 const EDIT = `
@@ -31,6 +32,7 @@ claim("a change behind the server's back turns the badge red and is named", { ba
   // The other page learns it without being asked.
   await until(async () => (await home.locator("#badge").getAttribute("class")).includes("changed"), "the badge elsewhere");
   await visit(page, "/integrity");
+  await take(page, "integrity-changed-light");
   const said = await page.locator("main").innerText();
   assert.match(said, /content_hash_mismatch/);
   const records = await page.locator('main a[href^="/thoughts/"]').evaluateAll((links) => links.map((link) => link.getAttribute("href")));
@@ -39,4 +41,5 @@ claim("a change behind the server's back turns the badge red and is named", { ba
   assert.match(await page.locator("#content").innerText(), /0\.2 s/);
   await page.locator("#proof .verdict").waitFor();
   assert.equal(await page.locator("#proof .verdict").innerText(), "This proof does not hold.");
+  await take(page, "thought-changed-light");
 });

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { PHONE, claim, told, visit } from "./harness.mjs";
 import { pages } from "./pages.mjs";
 
-async function take(page, name) {
+/** Takes a picture of a page, if anybody asked for pictures. */
+export async function take(page, name) {
+  if (!told.pictures) return;
   const proof = page.locator("[data-proof]");
   if (await proof.count()) await proof.locator(".verdict").waitFor();
   // Of a long page its beginning: what is too long is not looked at.
