@@ -4,10 +4,11 @@
 //! several follow from one, they are branches. If all of them but one were abandoned, that one goes on in the line and
 //! the others stand aside; otherwise each has a line of its own, further in.
 //!
-//! A branch is *abandoned* if none of its thoughts led to an action, and another branch that began later from the same
-//! thought, and was added to later, goes on (has more than one thought) or led to an action. Two things look like that
-//! and are not: reflections alone, which look back instead of leading somewhere, and analyses alone before a branch
-//! that begins with a decision, which takes them up. Roots are never abandoned: they are different questions.
+//! A branch is *abandoned* if none of its thoughts led to an action, and after its last one another branch began from the
+//! same thought that goes on (has more than one thought) or led to an action. Branches that grow at the same time are
+//! work side by side. Two things look abandoned and are not: reflections alone, which look back instead of leading
+//! somewhere, and analyses alone before a branch that begins with a decision, which takes them up. Roots are never
+//! abandoned: they are different questions.
 
 use cairn::core::id::ThoughtId;
 use cairn::core::tree::parents;
@@ -141,7 +142,7 @@ impl<'t> Outline<'t> {
 
     fn find_abandoned(&mut self) {
         for branches in self.below.iter().filter(|branches| branches.len() > 1) {
-            // The newest thought of the branches that began later and count, apart from those a decision begins.
+            // Where the last of the branches began that count, apart from those a decision begins.
             let (mut later, mut decided) = (0, 0);
             for &branch in branches.iter().rev() {
                 let sum = &mut self.sums[branch];
@@ -149,8 +150,8 @@ impl<'t> Outline<'t> {
                 sum.abandoned = replaced && !sum.acted && !sum.only_reflections;
                 if sum.acted || sum.thoughts > 1 {
                     let decision = self.thoughts[branch].kind == ThoughtType::Decision;
-                    let newest = if decision { &mut decided } else { &mut later };
-                    *newest = sum.newest.max(*newest);
+                    let began = if decision { &mut decided } else { &mut later };
+                    *began = branch.max(*began);
                 }
             }
         }

@@ -80,6 +80,10 @@ fn a_branch_with_an_action_or_one_that_was_added_to_last_is_not_abandoned() {
     // The first goes on after the second.
     let taken_up = [("p", None), ("p", Some(0)), ("p", Some(0)), ("a", Some(2)), ("a", Some(1))];
     assert_eq!(whole(&taken_up), "0(1 4|2 3)");
+    // Both go on at the same time, and only the second after the first has ended.
+    let side_by_side =
+        [("p", None), ("p", Some(0)), ("p", Some(0)), ("a", Some(1)), ("a", Some(2)), ("a", Some(4))];
+    assert_eq!(whole(&side_by_side), "0(1 3|2 4 5)");
     // The second does not go on.
     assert_eq!(whole(&[("p", None), ("p", Some(0)), ("p", Some(0))]), "0(1|2)");
     assert_eq!(whole(&[("p", None), ("p", Some(0)), ("p!", Some(0))]), "0[~1] 2");

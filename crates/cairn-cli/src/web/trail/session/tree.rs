@@ -10,8 +10,8 @@ use crate::web::trail::outline::{Branch, Fork, Line, More, Step};
 use crate::web::trail::parts;
 
 /// What the mark means, for those who point at it and in the legend.
-const ABANDONED: &str = "Abandoned: nothing in it led to an action, and another path that began later from the same \
-                         thought went on or led to one. Reflections alone, and analyses that a later decision took \
+const ABANDONED: &str = "Abandoned: nothing in it led to an action, and after its end another path began from the same \
+                         thought that went on or led to one. Reflections alone, and analyses that a later decision took \
                          up, do not count.";
 
 /// Every thought of a line and of what hangs on it.
