@@ -118,8 +118,9 @@ async fn wait(site: &Arc<Site>, began: Instant, rest: Duration, size: u64) -> bo
             continue;
         }
         let cairn = site.cairn.clone();
-        let grown = tokio::task::spawn_blocking(move || cairn.log_size()).await;
-        if matches!(grown, Ok(Ok(now)) if now != size) {
+        let now = tokio::task::spawn_blocking(move || cairn.log_size()).await;
+        // Of a log that can no longer be read, it must not be said any longer that it holds.
+        if !matches!(now, Ok(Ok(now)) if now == size) {
             return true;
         }
     }

@@ -53,6 +53,12 @@ pub enum StoreError {
         "the database is read-only: nothing was written; check the permissions of the file and its folder"
     )]
     ReadOnly,
+    /// Another file is where the database was when it was opened, or none.
+    #[error(
+        "the database file was moved, removed or replaced while it was open, so it is neither read nor written any \
+         more; start the program again"
+    )]
+    Moved,
     /// Something that must be unique is there already.
     #[error("`{0}` is taken")]
     Taken(&'static str),

@@ -112,3 +112,43 @@ fn normal_durability_records_and_verifies() {
     db.record(plan("t", "x")).unwrap();
     db.check();
 }
+
+#[test]
+#[cfg(unix)]
+fn a_database_that_was_moved_while_open_is_neither_read_nor_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, aside) = (folder.path().join("cairn.db"), folder.path().join("aside.db"));
+    let with_end = |path: &Path, end: &str| format!("{}{end}", path.display());
+    let swap = |from: &Path, to: &Path| {
+        for end in ["", "-wal", "-shm"] {
+            if Path::new(&with_end(from, end)).exists() {
+                fs::rename(with_end(from, end), with_end(to, end)).unwrap();
+            }
+        }
+    };
+    let cairn = Cairn::open(&path).unwrap();
+    let thought = cairn.record(plan("t", "kept")).unwrap();
+    swap(&path, &aside);
+    // Both while nothing is there and while another database is, which would verify.
+    for other in [false, true] {
+        if other {
+            Cairn::open(&path).unwrap().record(plan("t", "of another log")).unwrap();
+        }
+        let told = [
+            cairn.record(plan("t", "lost")).err(),
+            cairn.get(thought.id.as_str()).err(),
+            cairn.verify(&cairn::Scope::All).err(),
+            cairn.ready_to_write().err(),
+        ];
+        for error in told {
+            let error = error.expect("must be refused").to_string();
+            assert!(error.starts_with("the database file was moved"), "{error}");
+        }
+    }
+    let elsewhere = folder.path().join("other.db");
+    swap(&path, &elsewhere);
+    swap(&aside, &path);
+    cairn.record(plan("t", "after it was put back")).unwrap();
+    let report = cairn.verify(&cairn::Scope::All).unwrap();
+    assert!(report.valid() && report.records == 2, "{}", report.message());
+}

@@ -8,6 +8,7 @@ use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
+use super::place::Place;
 use super::{SqliteStore, context, fts5, memory, read, redact, token, wait_for_turn};
 use crate::context::ContextHead;
 use crate::store::{
@@ -25,13 +26,13 @@ type Result<T> = std::result::Result<T, StoreError>;
 impl SqliteStore {
     /// Opens the connection that writes.
     pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
-        let connection = self.connect(false).map_err(store_error)?;
-        Ok(Box::new(SqliteWriter { connection }))
+        Ok(Box::new(SqliteWriter { connection: self.another()?, place: self.place.clone() }))
     }
 }
 
 struct SqliteWriter {
     connection: Connection,
+    place: Place,
 }
 
 impl StoreWriter for SqliteWriter {
@@ -46,6 +47,8 @@ impl StoreWriter for SqliteWriter {
             erased = append.erased;
             done
         });
+        // What is written where nobody finds it must not be acknowledged.
+        let done = done.and_then(|()| self.place.check());
         let done = done.and_then(|()| transaction.commit().map_err(store_error));
         if erased {
             // Only what is erased on purpose is overwritten; for all else that would be work for nothing. If this does
@@ -56,6 +59,7 @@ impl StoreWriter for SqliteWriter {
     }
 
     fn probe(&mut self, commit: bool) -> Result<()> {
+        self.place.check()?;
         let probed = self.connection.busy_timeout(PROBE_PATIENCE).and_then(|()| {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if !commit {

@@ -7,6 +7,7 @@ mod context;
 mod error;
 mod fts5;
 mod memory;
+mod place;
 mod read;
 mod redact;
 mod schema;
@@ -28,6 +29,7 @@ use crate::options::Durability;
 use crate::store::StoreError;
 
 use error::{is_busy, is_read_only, store_error};
+use place::Place;
 
 /// How long a call waits for other processes before it gives up.
 pub const BUSY: Duration = Duration::from_secs(60);
@@ -37,7 +39,7 @@ const IDLE_READERS: usize = 4;
 
 /// A database in one SQLite file.
 pub struct SqliteStore {
-    path: PathBuf,
+    place: Place,
     durability: Durability,
     /// Nobody can write the file, so nobody has to be waited for: a copy on a read-only disk, say.
     unchanging: bool,
@@ -70,7 +72,8 @@ impl SqliteStore {
             }
             make_private(&path);
         }
-        let mut store = SqliteStore { path, durability, unchanging: false, readers: Mutex::new(Vec::new()) };
+        let place = Place::new(path);
+        let mut store = SqliteStore { place, durability, unchanging: false, readers: Mutex::new(Vec::new()) };
         let started = Instant::now();
         // Turning a file into a WAL database, and recovering one, can report "locked" without asking the
         // busy handler: several processes that start at once on a new file meet this.
@@ -78,7 +81,8 @@ impl SqliteStore {
             match store.prepare(birth.as_ref()) {
                 Err(schema::PrepareError::Sql(error)) if is_busy(&error) => {
                     if started.elapsed() > BUSY {
-                        return Err(OpenError::Busy { path: store.path, seconds: BUSY.as_secs() });
+                        let path = store.path().to_path_buf();
+                        return Err(OpenError::Busy { path, seconds: BUSY.as_secs() });
                     }
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -87,10 +91,17 @@ impl SqliteStore {
                 {
                     store.unchanging = true;
                 }
-                Err(error) => return Err(error.at(&store.path)),
-                Ok(()) => return Ok(store),
+                Err(error) => return Err(error.at(store.path())),
+                Ok(()) => {
+                    store.place.keep();
+                    return Ok(store);
+                }
             }
         }
+    }
+
+    fn path(&self) -> &Path {
+        self.place.path()
     }
 
     fn prepare(&self, birth: Option<&Birth>) -> Result<(), schema::PrepareError> {
@@ -103,16 +114,16 @@ impl SqliteStore {
     /// Whether the file could be read as one that never changes. Not if a log waits beside it: what is in
     /// there would be passed over.
     fn can_be_unchanging(&self) -> bool {
-        let mut log = self.path.clone().into_os_string();
+        let mut log = self.path().as_os_str().to_os_string();
         log.push("-wal");
-        !self.unchanging && self.path.is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
+        !self.unchanging && self.path().is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
     }
 
     /// Makes what was handed to the system last through a power cut: all of it is in the write-ahead log, or was synced
     /// when it was folded in. The database file itself is not opened here, since closing it would end the locks that
     /// this process holds on it.
     fn sync_log(&self) -> Result<(), StoreError> {
-        let mut log = self.path.clone().into_os_string();
+        let mut log = self.path().as_os_str().to_os_string();
         log.push("-wal");
         match fs::File::open(log).and_then(|file| file.sync_all()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -125,13 +136,13 @@ impl SqliteStore {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
                 | OpenFlags::SQLITE_OPEN_URI
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            return Connection::open_with_flags(uri(&self.path), flags);
+            return Connection::open_with_flags(uri(self.path()), flags);
         }
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if create {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         }
-        let mut connection = Connection::open_with_flags(&self.path, flags)?;
+        let mut connection = Connection::open_with_flags(self.path(), flags)?;
         connection.busy_handler(Some(wait_for_turn))?;
         connection.set_prepared_statement_cache_capacity(64);
         let synchronous = match self.durability {
@@ -144,12 +155,22 @@ impl SqliteStore {
         Ok(connection)
     }
 
+    /// Another connection to the file that was opened.
+    fn another(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect(false).map_err(store_error);
+        // Looked at afterwards: a file that came between is noticed as well.
+        self.place.check().and(connection)
+    }
+
     /// Runs `work` on a connection of its own.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let idle = self.readers.lock().expect("no reader panics while it holds the lock").pop();
         let connection = match idle {
-            Some(connection) => connection,
-            None => self.connect(false).map_err(store_error)?,
+            Some(connection) => {
+                self.place.check()?;
+                connection
+            }
+            None => self.another()?,
         };
         let result = work(&connection).map_err(store_error);
         let mut readers = self.readers.lock().expect("no reader panics while it holds the lock");

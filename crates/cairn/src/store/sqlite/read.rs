@@ -12,7 +12,6 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::error::store_error;
 use super::{SqliteStore, context, memory, redact, sessions, sweep, token};
 use crate::context::{ContextHead, NodeHit};
 use crate::options::Durability;
@@ -425,7 +424,7 @@ impl Store for SqliteStore {
     }
 
     fn place(&self) -> Option<&Path> {
-        Some(&self.path)
+        Some(self.path())
     }
 
     fn sync(&self) -> Result<()> {
@@ -541,7 +540,6 @@ impl Store for SqliteStore {
     }
 
     fn audit(&self) -> Result<Box<dyn Audit>> {
-        let connection = self.connect(false).map_err(store_error)?;
-        super::audit::SqliteAudit::begin(connection).map(|audit| Box::new(audit) as Box<dyn Audit>)
+        super::audit::SqliteAudit::begin(self.another()?).map(|audit| Box::new(audit) as Box<dyn Audit>)
     }
 }

@@ -21,7 +21,7 @@ const AT_A_TIME: usize = 1 << 20;
 
 /// Looks for the pieces in the database and in what waits beside it, and makes the file anew where that helps.
 pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> {
-    let connection = store.connect(false).map_err(store_error)?;
+    let connection = store.another()?;
     let mut swept = Swept { blocked: !empty_log(&connection).map_err(store_error)?, ..Swept::default() };
     let words = forgotten(&connection, &pieces.words).map_err(store_error)?;
     let search = Search::new(store, pieces, &words);
@@ -42,8 +42,9 @@ pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> 
         swept.in_file = stray;
         return Ok(swept);
     }
-    if let Err(error) = store.connect(false).and_then(|connection| connection.execute_batch("VACUUM")) {
-        swept.vacuum_failed = Some(store_error(error).to_string());
+    let vacuum = |connection: Connection| connection.execute_batch("VACUUM").map_err(store_error);
+    if let Err(error) = store.another().and_then(vacuum) {
+        swept.vacuum_failed = Some(error.to_string());
         swept.in_file = stray;
         return Ok(swept);
     }
@@ -132,7 +133,7 @@ impl<'p> Search<'p> {
         let texts = pieces.texts.iter().map(Vec::as_slice);
         let needles: Vec<&[u8]> = texts.chain(words.iter().map(|word| word.as_bytes())).collect();
         Search {
-            database: &store.path,
+            database: store.path(),
             longest: needles.iter().map(|needle| needle.len()).max().unwrap_or(1),
             finders: needles.into_iter().map(Finder::new).collect(),
         }
