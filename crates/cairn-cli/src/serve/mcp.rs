@@ -131,7 +131,7 @@ impl Endpoint {
             ClientRequest::CallToolRequest(call) => self.server.tool_name(&call.params.name),
             _ => None,
         };
-        note.what = Some(tool.unwrap_or(headers::method(&request.request)).to_string());
+        note.what = Some(tool.unwrap_or(headers::known_method(&request.request)).to_string());
         let opening = match &request.request {
             ClientRequest::InitializeRequest(opening) => {
                 Some(ClientName(opening.params.client_info.name.clone()))

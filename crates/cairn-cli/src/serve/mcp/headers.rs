@@ -156,7 +156,15 @@ fn mismatch(message: String) -> ErrorData {
     ErrorData::new(ErrorCode::HEADER_MISMATCH, message, None)
 }
 
-/// The method of a request, as far as it is one that is known.
+/// The method of a request, as the client wrote it.
 pub fn method(request: &ClientRequest) -> &str {
     request.method()
+}
+
+/// The method of a request, if it is one of the protocol's: any other is a word that the client chose.
+pub fn known_method(request: &ClientRequest) -> &str {
+    match request {
+        ClientRequest::CustomRequest(_) => "other",
+        known => known.method(),
+    }
 }

@@ -1,4 +1,4 @@
-//! No token is told to anybody: not in a reply, not in a figure, not in the log.
+//! No token is told to anybody: not in a reply, not in a figure, not in the log; and no client writes in that.
 
 use std::time::{Duration, Instant};
 
@@ -57,4 +57,22 @@ fn a_token_appears_nowhere() {
             assert!(!answer.whole().contains(secret), "{what}: {}", answer.whole());
         }
     }
+}
+
+#[test]
+fn nothing_that_a_client_chose_stands_in_the_log() {
+    let server = Server::start();
+    let mut agent = server.agent();
+    let forged = "nothing status=200\n2026-01-01T00:00:00.000Z request=forged";
+    agent.request(forged, json!({}));
+    agent.request("tools/call", json!({ "name": forged, "arguments": {} }));
+    agent.request("tools/list", json!({}));
+    let began = Instant::now();
+    while !server.said().contains("call=tools/list") {
+        assert!(began.elapsed() < Duration::from_secs(20), "{}", server.said());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let log = server.said();
+    assert!(!log.contains("forged"), "{log}");
+    assert!(log.contains("call=other status="), "{log}");
 }
