@@ -106,12 +106,16 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// The token of a request: from a program in a header, from a browser in a cookie.
-pub(crate) fn offered_token(headers: &HeaderMap) -> Option<&str> {
+/// The token of a request: from a program in a header, from a browser in a cookie. Where nobody needs one, a cookie says
+/// nothing: browsers send it to every server of the same name, and keep it for longer than the token may be good.
+pub(crate) fn offered_token(headers: &HeaderMap, access: Access) -> Option<&str> {
     if let Some(header) = headers.get(AUTHORIZATION) {
         let value = header.to_str().unwrap_or_default();
         let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
         return Some(if scheme.eq_ignore_ascii_case("bearer") { token.trim() } else { "" });
+    }
+    if access == Access::Open {
+        return None;
     }
     let cookies = headers.get_all(COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
     let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -139,7 +143,7 @@ pub(crate) async fn admit(
     needs: Needs,
 ) -> Result<Who, Problem> {
     let Needs::Scope(needed) = needs else { return Ok(Who { scope: TokenScope::Read, token: None }) };
-    let who = match (offered_token(headers), site.access) {
+    let who = match (offered_token(headers, site.access), site.access) {
         (Some(token), _) => check(site, token, from).await?,
         (None, Access::Open) => Who { scope: TokenScope::Admin, token: None },
         (None, Access::Tokens) => {
@@ -327,12 +331,16 @@ mod tests {
     #[test]
     fn a_token_is_found_in_a_header_or_a_cookie() {
         let mut headers = HeaderMap::new();
-        assert_eq!(offered_token(&headers), None);
+        let both = |headers: &HeaderMap| {
+            [Access::Tokens, Access::Open].map(|access| offered_token(headers, access).map(str::to_string))
+        };
+        let some = |token: &str| Some(token.to_string());
+        assert_eq!(both(&headers), [None, None]);
         headers.insert(COOKIE, HeaderValue::from_static("a=b; cairn_token=one; c=d"));
-        assert_eq!(offered_token(&headers), Some("one"));
+        assert_eq!(both(&headers), [some("one"), None]);
         headers.insert(AUTHORIZATION, HeaderValue::from_static("bearer two"));
-        assert_eq!(offered_token(&headers), Some("two"));
+        assert_eq!(both(&headers), [some("two"), some("two")]);
         headers.insert(AUTHORIZATION, HeaderValue::from_static("Basic two"));
-        assert_eq!(offered_token(&headers), Some(""));
+        assert_eq!(both(&headers), [some(""), some("")]);
     }
 }

@@ -26,6 +26,8 @@ use crate::web;
 
 /// The longest body of a request.
 pub(super) const MOST_BYTES: usize = 4 << 20;
+/// The longest that one may be which brings no token: the form to sign in.
+const MOST_OF_FORM: usize = 16 << 10;
 /// How much of a longer one is read before that is said.
 const MOST_READ: usize = 32 << 20;
 
@@ -115,7 +117,7 @@ async fn answer(
         Answers::Metrics => Ok(metrics::answer(site).await),
         Answers::Events => events::answer(site, &who).await,
         Answers::SignIn => {
-            let body = whole(&parts.headers, body, site.limits.whole_body).await?;
+            let body = whole(&parts.headers, body, MOST_OF_FORM, site.limits.whole_body).await?;
             sign_in::answer(site, &body, from.ip(), asked(parts, site, who, id, params)).await
         }
         Answers::SignOut => Ok(sign_in::sign_out(site)),
@@ -124,7 +126,7 @@ async fn answer(
             Ok(sign_in::see_other("/integrity"))
         }
         Answers::Mcp => {
-            let body = whole(&parts.headers, body, site.limits.whole_body).await?;
+            let body = whole(&parts.headers, body, MOST_BYTES, site.limits.whole_body).await?;
             Ok(site.mcp.answer(&parts.headers, &body, who, site, note).await)
         }
     }
@@ -161,13 +163,18 @@ async fn blocking(
 }
 
 /// Reads a body that is not too long and does not come too slowly.
-async fn whole(headers: &hyper::HeaderMap, body: Incoming, within: Duration) -> Result<Bytes, Problem> {
-    let too_large = || CliError::too_large(format!("the body is longer than {MOST_BYTES} bytes")).into();
+async fn whole(
+    headers: &hyper::HeaderMap,
+    body: Incoming,
+    most: usize,
+    within: Duration,
+) -> Result<Bytes, Problem> {
+    let too_large = || CliError::too_large(format!("the body is longer than {most} bytes")).into();
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > MOST_READ) {
         return Err(too_large());
     }
-    match tokio::time::timeout(within, read(body)).await {
+    match tokio::time::timeout(within, read(body, most)).await {
         Ok(Ok(Some(body))) => Ok(body),
         Ok(Ok(None)) => Err(too_large()),
         Ok(Err(_)) => Err(CliError::refused("the body ended before its end").into()),
@@ -180,7 +187,7 @@ async fn whole(headers: &hyper::HeaderMap, body: Incoming, within: Duration) -> 
 
 /// The bytes of a body; none if there are too many. Of those some are still read, and forgotten: most clients read no
 /// answer before they have said everything.
-async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
+async fn read(mut body: Incoming, most: usize) -> hyper::Result<Option<Bytes>> {
     let (mut bytes, mut total) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
@@ -188,13 +195,13 @@ async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
         if total > MOST_READ {
             break;
         }
-        if total > MOST_BYTES {
+        if total > most {
             bytes = Vec::new();
         } else {
             bytes.extend_from_slice(&data);
         }
     }
-    Ok((total <= MOST_BYTES).then(|| bytes.into()))
+    Ok((total <= most).then(|| bytes.into()))
 }
 
 /// Tells of a problem in the way the client reads: a page to a browser, an error of its protocol to an agent, JSON to
@@ -206,7 +213,11 @@ fn refusal(parts: &Parts, problem: &Problem, id: RequestId, site: &Arc<Site>) ->
         mcp::problem(problem, id)
     } else if browser {
         let who = Who { scope: cairn::TokenScope::Read, token: None };
-        let asked = asked(parts, site, who, id, Vec::new());
+        let mut asked = asked(parts, site, who, id, Vec::new());
+        if ![Method::GET, Method::HEAD].contains(&parts.method) {
+            // Whoever signs in is sent on to a page, and there is none where something was to be done.
+            (asked.path, asked.query) = ("/".to_string(), Vec::new());
+        }
         web::problem(problem, &asked)
     } else {
         problem.json(id)

@@ -39,6 +39,19 @@ impl Asked {
         &self.site.cairn
     }
 
+    /// The address of the page, with what pages can be asked for after a question mark. Whatever else stands there may
+    /// be a secret in the wrong place.
+    pub(crate) fn address(&self) -> String {
+        let known =
+            |name: &str| super::offered().flat_map(|route| route.query).any(|(known, _)| *known == name);
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.query.iter().filter(|(name, _)| known(name)));
+        match query.finish() {
+            query if query.is_empty() => self.path.clone(),
+            query => format!("{}?{query}", self.path),
+        }
+    }
+
     /// What stands in a place of the route's pattern.
     pub(crate) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(known, _)| *known == name);

@@ -15,7 +15,7 @@ pub(crate) fn html(status: StatusCode, shown: &Shown, asked: &Asked) -> Reply {
 /// A page about something that could not be done. Whoever brought no token is asked for one.
 pub(crate) fn problem(problem: &Problem, asked: &Asked) -> Reply {
     if problem.status == StatusCode::UNAUTHORIZED {
-        return sign_in_page(problem, None, &asked.path, asked);
+        return sign_in_page(problem, None, &asked.address(), asked);
     }
     let main = html! {
         h1 { (status_words(problem.status)) }

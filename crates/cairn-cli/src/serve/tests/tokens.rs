@@ -195,3 +195,35 @@ fn a_token_of_nobody_records_as_it_says() {
     let unnamed = serde_json::json!({ "session_id": "s", "decision": "x" });
     assert_eq!(agent.data("thought_decision", unnamed)["agent_id"], "modern-client");
 }
+
+#[test]
+fn a_cookie_says_nothing_where_nobody_needs_a_token() {
+    let serving = Serving::start(Access::Open);
+    let cookie = format!("cairn_token={NO_TOKEN}");
+    for _ in 0..12 {
+        assert_eq!(ask(serving.addr, "GET", "/", &[("Cookie", &cookie)], b"").status, 200);
+    }
+}
+
+#[test]
+fn whoever_signs_in_is_sent_on_to_the_page_that_was_asked_for() {
+    let serving = Serving::start(Access::Tokens);
+    let next = |method: &str, path: &str| {
+        let page = ask(serving.addr, method, path, &[("Accept", "text/html")], b"");
+        assert_eq!(page.status, 401);
+        let text = page.text();
+        let value = text.split("name=\"next\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        value.replace("&amp;", "&")
+    };
+    assert_eq!(next("GET", "/compare?from=1&to=2"), "/compare?from=1&to=2");
+    assert_eq!(next("GET", "/search?q=a+%22b%22&token=secret"), "/search?q=a+%22b%22");
+    assert_eq!(next("POST", "/verify"), "/");
+}
+
+#[test]
+fn the_form_to_sign_in_is_short() {
+    let serving = Serving::start(Access::Tokens);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let body = format!("token={}", "a".repeat(64 << 10));
+    assert_eq!(ask(serving.addr, "POST", "/sign-in", &form, body.as_bytes()).status, 413);
+}
