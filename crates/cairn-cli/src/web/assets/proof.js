@@ -108,12 +108,21 @@ const FIELDS = [
  * Checks everything that the JSON of a page allows to check, step by step.
  * Each step is `{ ok, words }`: true, false, or null for what cannot be checked here.
  */
-export async function* checks({ proof, keys = [], thought, parent_chain_hash: parent }) {
+export async function* checks(data) {
+  try {
+    yield* steps(data);
+  } catch (error) {
+    yield { ok: false, words: `The proof cannot be read: ${error.message}.` };
+  }
+}
+
+async function* steps({ proof, keys = [], thought, parent_chain_hash: parent }) {
   const step = (ok, right, wrong) => ({ ok, words: ok ? right : wrong });
   const leaf = await leafHash(proof.leaf);
   yield step(hex(leaf) === proof.leaf_hash, `The entry's ${utf8.encode(proof.leaf).length} bytes hash to its leaf hash.`,
     "The entry's bytes do not hash to its leaf hash.");
 
+  const entry = JSON.parse(proof.leaf);
   const note = readNote(proof.checkpoint.note);
   let root;
   try {
@@ -123,7 +132,7 @@ export async function* checks({ proof, keys = [], thought, parent_chain_hash: pa
   }
   if (root) {
     const path = proof.proof.length;
-    yield step(hex(root) === hex(note.root),
+    yield step(hex(root) === hex(note.root) && entry.seq === proof.seq,
       `From entry ${proof.seq} over ${path} hashes to the root that the checkpoint of ${note.size} entries states.`,
       "The path leads to another root than the checkpoint states.");
   }
@@ -141,11 +150,15 @@ export async function* checks({ proof, keys = [], thought, parent_chain_hash: pa
   }
 
   if (!thought) return;
-  const entry = JSON.parse(proof.leaf);
   const other = FIELDS.filter((field) => (thought[field] ?? null) !== entry[field]);
   yield step(other.length === 0 && entry.kind === "thought",
     "Author, time, links and hashes of the record are those in the entry.",
     `The record is not what the entry says: ${other.join(", ")}.`);
+
+  if (!thought.redacted && Boolean(thought.metadata) !== Boolean(entry.metadata_commitment))
+    yield { ok: false, words: `The entry says that there was ${entry.metadata_commitment ? "metadata" : "no metadata"}.` };
+  else if (thought.metadata)
+    yield { ok: null, words: "Metadata is in the entry with a salt that the browser does not get, so it cannot be hashed here." };
 
   if (thought.redacted) return yield { ok: null, words: "The text was redacted: there is nothing to hash." };
   if (thought.sealed) return yield { ok: null, words: "The text is sealed: its hash is that of the encrypted text." };
@@ -164,15 +177,25 @@ export async function* checks({ proof, keys = [], thought, parent_chain_hash: pa
     "The record does not hash to the hash of its task chain.");
 }
 
+// What all of it comes to: nothing is said to hold of which nothing was checked.
+export function verdict(results) {
+  if (results.includes(false)) return { className: "verdict bad", words: "This proof does not hold." };
+  if (!results.includes(true)) return { className: "verdict open", words: "Not checked by this browser." };
+  if (results.includes(null))
+    return { className: "verdict open", words: "Checked by this browser: what could be checked holds, and not all of it could." };
+  return { className: "verdict good", words: "Checked by this browser: all of it holds." };
+}
+
 // From here on: showing it on the page.
 
 // What the page shows must be what was checked. Characters that hide or reorder others are shown as signs, so a text
 // that has some cannot be compared letter by letter.
-function sameOnPage(thought) {
-  const shown = document.getElementById("content");
-  if (!thought || !shown) return null;
-  if (shown.textContent === thought.content) return { ok: true, words: "The text on this page is the text that was checked." };
-  if (/[^\P{C}\n\t]|[\u2028\u2029]/u.test(thought.content))
+function sameOnPage({ thought, proof }) {
+  const shown = document.querySelector(thought ? "#content" : "pre.leaf");
+  const checked = thought ? thought.content : proof.leaf;
+  if (!shown) return null;
+  if (shown.textContent === checked) return { ok: true, words: "The text on this page is the text that was checked." };
+  if (/[^\P{C}\n\t]|[\u2028\u2029]/u.test(checked))
     return { ok: null, words: "The text has invisible characters, which this page shows as signs." };
   return { ok: false, words: "The text on this page is not the text that was checked." };
 }
@@ -199,20 +222,17 @@ async function check(section) {
     if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
     const data = await reply.json();
     for await (const result of checks(data)) results.push(show(list, result));
-    const page = sameOnPage(data.thought);
+    const page = sameOnPage(data);
     if (page) results.push(show(list, page));
   } catch (error) {
     results.push(show(list, { ok: null, words: `The check could not go on: ${error.message}.` }));
   }
   section.querySelector(".without-script").remove();
-  const verdict = document.createElement("p");
-  const wrong = results.filter((ok) => ok === false).length;
-  const open = results.filter((ok) => ok === null).length;
-  verdict.className = wrong > 0 ? "verdict bad" : open > 0 ? "verdict open" : "verdict good";
-  verdict.textContent = wrong > 0 ? "This proof does not hold."
-    : open > 0 ? "Checked by this browser: what could be checked holds."
-    : "Checked by this browser: all of it holds.";
-  list.before(verdict);
+  const said = document.createElement("p");
+  const { className, words } = verdict(results);
+  said.className = className;
+  said.textContent = words;
+  list.before(said);
 }
 
 if (globalThis.document) for (const section of document.querySelectorAll("[data-proof]")) check(section);
