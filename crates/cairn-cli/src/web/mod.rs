@@ -6,6 +6,8 @@
 
 mod layout;
 mod link;
+#[cfg(test)]
+mod live_tests;
 mod log;
 mod memory;
 mod openapi;

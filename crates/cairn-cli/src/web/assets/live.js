@@ -4,13 +4,25 @@
   const watched = document.body.dataset.live;
   if (!watched || !("EventSource" in window)) return;
   const session = document.body.dataset.session;
-  let waiting = null;
+  // One request at a time, however much is recorded, and after a slow one a longer pause: pages that are open must not
+  // keep the server from its work. What is told meanwhile is looked at afterwards.
+  let [waiting, asking, again, pause] = [false, false, false, 200];
 
   async function refresh() {
-    waiting = null;
-    const reply = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
-    if (!reply.ok) return;
-    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    [waiting, asking, again] = [false, true, false];
+    const began = Date.now();
+    try {
+      const reply = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
+      if (reply.ok) show(new DOMParser().parseFromString(await reply.text(), "text/html"));
+    } catch {
+      // Whoever cannot be reached is asked again when the stream opens again.
+    }
+    asking = false;
+    pause = Math.max(200, 4 * (Date.now() - began));
+    if (again) soon();
+  }
+
+  function show(page) {
     replace("badge", page);
     for (const part of document.querySelectorAll("[data-part]")) replacePart(part, page);
   }
@@ -37,7 +49,10 @@
   }
 
   function soon() {
-    if (waiting === null) waiting = setTimeout(refresh, 200);
+    again = asking;
+    if (waiting || asking) return;
+    waiting = true;
+    setTimeout(refresh, pause);
   }
 
   const events = new EventSource("/events");
