@@ -44,6 +44,29 @@ pub const MATCH_START: char = '\u{2}';
 /// Stands after a match in a snippet.
 pub const MATCH_END: char = '\u{3}';
 
+/// The most characters of a passage, and how many of them stand before the first match. A text without spaces is one word
+/// to the index, however long it is.
+const PASSAGE_CHARS: usize = 1000;
+const BEFORE_MATCH: usize = 100;
+
+/// A passage that is not too long for a list of results.
+pub(crate) fn passage(snippet: String) -> String {
+    if snippet.chars().nth(PASSAGE_CHARS).is_none() {
+        return snippet;
+    }
+    let first = snippet.chars().position(|letter| letter == MATCH_START).unwrap_or(0);
+    let before = first.saturating_sub(BEFORE_MATCH);
+    let mut letters = snippet.chars().skip(before);
+    let mut cut = if before > 0 { "…".to_string() } else { String::new() };
+    cut.extend(letters.by_ref().take(PASSAGE_CHARS));
+    if letters.next().is_some() {
+        let open = cut.rfind(MATCH_START) > cut.rfind(MATCH_END);
+        cut.push('…');
+        cut.extend(open.then_some(MATCH_END));
+    }
+    cut
+}
+
 /// How many matches are ranked at most; of more, the newest.
 pub(crate) const RANKED: usize = 2000;
 
@@ -152,6 +175,20 @@ fn next_word(rest: &str) -> (Word<'_>, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_any_length_is_a_short_passage_around_its_match() {
+        let (start, end) = (MATCH_START, MATCH_END);
+        let usual = format!("a {start}short{end} one");
+        assert_eq!(passage(usual.clone()), usual);
+        let long = "é".repeat(100_000);
+        let cut = passage(format!("{long} {start}{long}{end} {long}"));
+        assert!(cut.starts_with("…é") && cut.ends_with(&format!("é…{end}")), "{cut}");
+        assert_eq!(cut.chars().count(), PASSAGE_CHARS + 3);
+        assert_eq!(cut.chars().position(|letter| letter == start), Some(BEFORE_MATCH + 1));
+        let after = passage(format!("{start}one{end} {long}"));
+        assert!(after.starts_with(&format!("{start}one{end} é")) && after.ends_with("é…"), "{after}");
+    }
 
     /// Groups are joined by `&`, alternatives by `|`; `!` marks what is not wanted, `*` a prefix.
     fn parsed(query: &str) -> String {

@@ -10,7 +10,7 @@ use super::fts5;
 use super::read::{THOUGHT, to_thought, typed, typed_or_none};
 use super::search::any_of;
 use crate::context::{ContextHead, NodeHit};
-use crate::search::{MATCH_END, MATCH_START, Terms};
+use crate::search::{MATCH_END, MATCH_START, Terms, passage};
 use crate::store::{ContextRow, RoadmapHead};
 
 /// The columns that [`to_head`] reads.
@@ -144,7 +144,7 @@ pub fn search_nodes(
                     context_id: row.get(1)?,
                     node: typed(row.get::<_, String>(2)?, |text| serde_json::from_str::<Node>(&text))?,
                     rank: row.get(3)?,
-                    snippet: row.get(4)?,
+                    snippet: passage(row.get(4)?),
                 })
             },
         )?

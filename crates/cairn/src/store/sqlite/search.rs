@@ -4,7 +4,7 @@ use cairn_core::thought::Thought;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read::thought_where;
-use crate::search::{MATCH_END, MATCH_START, SearchHit, Term, Terms};
+use crate::search::{MATCH_END, MATCH_START, SearchHit, Term, Terms, passage};
 use crate::store::SearchScope;
 
 /// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
@@ -45,7 +45,7 @@ pub fn search(
     for (seq, rank, snippet) in found {
         let thought: Option<Thought> = thought_where(connection, "t.seq = ?1", seq)?;
         if let Some(thought) = thought {
-            hits.push(SearchHit { thought, rank, snippet });
+            hits.push(SearchHit { thought, rank, snippet: passage(snippet) });
         }
     }
     Ok((hits, oldest.is_some()))
