@@ -16,6 +16,9 @@ pub struct EntryHead {
     pub seq: u64,
     /// `thought`, `snapshot`, `event`, `brief`, `redaction`, `key`, `genesis` or `continuation`.
     pub kind: String,
+    /// The type of a thought.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub thought_type: Option<String>,
     /// The session it belongs to.
     pub session_id: Option<String>,
     /// The task it belongs to.
@@ -47,6 +50,8 @@ pub struct EntryView {
 struct Fields {
     seq: u64,
     kind: String,
+    #[serde(rename = "type")]
+    thought_type: Option<String>,
     session_id: Option<String>,
     task_id: Option<String>,
     id: Option<String>,
@@ -74,6 +79,7 @@ impl EntryHead {
             seq,
             id,
             kind: fields.kind,
+            thought_type: fields.thought_type,
             session_id: fields.session_id,
             task_id: fields.task_id,
             context_id: fields.context_id,

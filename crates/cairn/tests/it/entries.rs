@@ -37,7 +37,9 @@ fn each_entry_tells_what_it_is_about() {
     let thought = one("thought");
     assert_eq!((thought.session_id.as_deref(), thought.task_id.as_deref()), (Some("s"), Some("t")));
     assert_eq!(thought.context_id, Some(1));
+    assert!(entries.iter().all(|entry| entry.thought_type.is_some() == (entry.kind == "thought")));
     let recorded = db.get(thought.id.as_deref().unwrap()).unwrap().unwrap();
+    assert_eq!(thought.thought_type.as_deref(), Some(recorded.kind.as_str()));
     assert_eq!(
         (recorded.seq, Some(recorded.timestamp.to_string())),
         (thought.seq, thought.timestamp.clone())

@@ -1,6 +1,6 @@
 //! `/`: the sessions, newest first, and how the log stands.
 
-use cairn::{Cairn, ListedSession, SessionsPage, Status, Summary, ThoughtType};
+use cairn::{Cairn, EntryHead, ListedSession, SessionsPage, Status, Summary, ThoughtType};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -83,11 +83,12 @@ impl Page for Home {
 fn newest_decisions(cairn: &Cairn) -> Result<Vec<Decided>, CliError> {
     let from = cairn.log_size()?.saturating_sub(LOOK_BACK);
     let mut found = Vec::new();
-    for entry in
-        cairn.entries_since(from, LOOK_BACK)?.into_iter().rev().filter(|entry| entry.kind == "thought")
-    {
+    // Only decisions are read: each of the others may be a megabyte.
+    let is_decision =
+        |entry: &EntryHead| entry.thought_type.as_deref() == Some(ThoughtType::Decision.as_str());
+    for entry in cairn.entries_since(from, LOOK_BACK)?.into_iter().rev().filter(is_decision) {
         let thought = entry.id.as_deref().map(|id| cairn.get(id)).transpose()?.flatten();
-        let Some(thought) = thought.filter(|thought| thought.kind == ThoughtType::Decision) else { continue };
+        let Some(thought) = thought else { continue };
         found.push(Decided { session_id: thought.session_id.to_string(), thought: parts::summary(thought) });
         if found.len() == DECISIONS {
             break;
