@@ -439,7 +439,7 @@ mod tests {
         let connection = store.connect(false).unwrap();
         let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
-        let mut writer = SqliteWriter { connection };
+        let mut writer = SqliteWriter { connection, place: store.place.clone() };
         let mut fill = |tx: &mut dyn Append| {
             (0..1000).try_for_each(|i| tx.insert_entry(100 + i, "test", &[7; 1000], &Sha::ZERO))
         };
