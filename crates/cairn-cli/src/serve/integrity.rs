@@ -206,16 +206,19 @@ impl Integrity {
     }
 }
 
-/// How far signatures and witnesses reach, and what was not verified.
+/// How far signatures and witnesses reach, and what was not verified. Entries are counted: the first is entry 0, so the
+/// number of one would say one too many.
 fn reach(report: &Report) -> String {
     let mut sentences = Vec::new();
     if let Some(coverage) = &report.coverage {
         sentences.push(match &coverage.signed_by {
-            Some(by) => format!("Signed up to entry {} by {by}.", coverage.signed),
+            Some(by) => format!("Signed by {by}: the first {}.", count(coverage.signed, "entry")),
             None => "Not signed.".to_string(),
         });
         sentences.push(match &coverage.outside {
-            Some(seen) => format!("Seen outside up to entry {} by {}.", seen.size, seen.witness),
+            Some(seen) => {
+                format!("Seen outside by {}: the first {}.", seen.witness, count(seen.size, "entry"))
+            }
             None => "Seen by nobody outside.".to_string(),
         });
     }

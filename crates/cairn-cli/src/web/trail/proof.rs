@@ -118,7 +118,7 @@ fn limits(data: &Data) -> Markup {
                 li {
                     "The key " code { (text(&key.id)) } " comes from this server too. Compare it with what " code { "cairn key show" }
                     " prints where the log is signed, or with what a witness keeps."
-                    @if let Some(size) = key.last_trusted_size { " It is no longer in use: its signatures count up to entry " (size) "." }
+                    @if let Some(size) = key.last_trusted_size { " It is no longer in use: its signatures count for the first " (count(size, "entry")) "." }
                 }
             }
         }

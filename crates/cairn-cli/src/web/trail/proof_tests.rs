@@ -199,6 +199,18 @@ fn nothing_is_said_to_hold_of_which_nothing_was_checked() {
 }
 
 #[test]
+fn the_badge_counts_what_is_signed_and_no_entry_more() {
+    let (site, _keys) = signed();
+    record(&site, "signed", None);
+    let signed = site.cairn().checkpoint().unwrap().size;
+    record(&site, "not signed", None);
+    site.verify();
+    let explained = site.twin("/integrity").unwrap()["badge"]["explained"].as_str().unwrap().to_string();
+    assert!(explained.contains(&format!(": the first {signed} entries.")), "{explained}");
+    assert!(!explained.contains(&format!("entry {signed}")), "{explained}");
+}
+
+#[test]
 fn reading_a_proof_writes_nothing() {
     let site = TestSite::new();
     let id = record(&site, "x", None);
