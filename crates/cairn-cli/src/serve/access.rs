@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cairn::{Sha, Timestamp, TokenInfo, TokenScope};
-use hyper::HeaderMap;
-use hyper::StatusCode;
 use hyper::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use hyper::{HeaderMap, StatusCode, Uri};
 
 use super::{Needs, Problem, Site};
 use crate::error::CliError;
@@ -49,6 +48,7 @@ impl Who {
 /// led here by a name someone else controls is stopped by the first, a form on a foreign page by the second.
 pub(crate) fn expected_place(
     headers: &HeaderMap,
+    uri: &Uri,
     to: Option<SocketAddr>,
     hosts: &[String],
 ) -> Result<(), Problem> {
@@ -59,7 +59,9 @@ pub(crate) fn expected_place(
     };
     let mut given = headers.get_all(HOST).iter();
     let (host, more) = (given.next().and_then(|host| host.to_str().ok()), given.next());
-    let known = |host: &&str| more.is_none() && is_ours(host, to, hosts);
+    // A request that names the server in its first line as well, as those to a proxy do, must mean this one there too.
+    let meant = uri.authority().is_none_or(|authority| is_ours(authority.as_str(), to, hosts));
+    let known = |host: &&str| more.is_none() && meant && is_ours(host, to, hosts);
     let Some(host) = host.filter(known) else {
         let hint = "reach it by its address, or start it with `--allow-host NAME`";
         return Err(refused("the host", host.unwrap_or_default(), hint));
@@ -90,13 +92,18 @@ fn is_same(origin: &str, host: &str) -> bool {
 
 /// Whether the server goes by this name. The port may be that of a proxy.
 fn is_ours(host: &str, to: Option<SocketAddr>, hosts: &[String]) -> bool {
-    let name = without_port(host).to_ascii_lowercase();
-    if let Ok(address) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
-        // Nobody can make an address lead elsewhere; it is ours if the connection came in by it.
-        return address.is_loopback()
-            || to.is_some_and(|to| to.ip().to_canonical() == address.to_canonical());
+    let bare = |name: &str| name.trim_matches(['[', ']']).to_ascii_lowercase();
+    let name = bare(without_port(host));
+    if hosts.iter().any(|ours| bare(ours) == name) {
+        return true;
     }
-    name == "localhost" || hosts.iter().any(|ours| ours.eq_ignore_ascii_case(&name))
+    match name.parse::<IpAddr>() {
+        // Nobody can make an address lead elsewhere; it is ours if the connection came in by it.
+        Ok(address) => {
+            address.is_loopback() || to.is_some_and(|to| to.ip().to_canonical() == address.to_canonical())
+        }
+        Err(_) => name == "localhost",
+    }
 }
 
 fn without_port(host: &str) -> &str {
@@ -290,14 +297,22 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
+        reached(&headers, "/")
+    }
+
+    fn reached(headers: &HeaderMap, target: &str) -> bool {
         let to = Some("192.0.2.7:7411".parse().unwrap());
-        expected_place(&headers, to, &["cairn.example".to_string()]).is_ok()
+        let hosts = ["cairn.example", "198.51.100.1", "[2001:db8::7]"].map(ToString::to_string);
+        expected_place(headers, &target.parse().unwrap(), to, &hosts).is_ok()
     }
 
     #[test]
     fn only_names_of_the_server_are_answered_to() {
         for host in
             ["localhost", "localhost:7411", "127.0.0.1:7411", "[::1]:7411", "192.0.2.7", "CAIRN.example:443"]
+                .into_iter()
+                // An address that is passed on to another one.
+                .chain(["198.51.100.1:7411", "[2001:db8::7]:7411"])
         {
             assert!(place(host, None), "{host}");
         }
@@ -310,6 +325,20 @@ mod tests {
             "127.0.0.1.nip.io",
         ] {
             assert!(!place(host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_first_line_must_name_the_server_too_if_it_names_one() {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_static("localhost"));
+        for (target, ours) in [
+            ("http://localhost/", true),
+            ("http://cairn.example:7411/log", true),
+            ("http://evil.example/", false),
+            ("http://localhost@evil.example/", false),
+        ] {
+            assert_eq!(reached(&headers, target), ours, "{target}");
         }
     }
 

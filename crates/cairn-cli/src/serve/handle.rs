@@ -82,7 +82,7 @@ async fn answer(
     served: &mut Option<&'static Route>,
 ) -> Result<Reply, Problem> {
     let path = parts.uri.path();
-    access::expected_place(&parts.headers, to, &site.hosts)?;
+    access::expected_place(&parts.headers, &parts.uri, to, &site.hosts)?;
     let (route, params, twin) = match find(&parts.method, path) {
         Found::Route { route, params, twin } => (route, params, twin),
         Found::OtherMethod(allowed) => {
