@@ -21,11 +21,12 @@ pub(crate) struct Args {
         value_name = "IP:PORT",
         default_value = "127.0.0.1:7411",
         env = "CAIRN_ADDR",
-        hide_env_values = true
+        hide_env_values = true,
+        value_parser = address
     )]
     addr: SocketAddr,
     /// Answer to this name too, as a proxy or DNS has it; may be given more than once
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host)]
     allow_host: Vec<String>,
     /// Ask for a token on loopback too, as behind a proxy
     #[arg(long)]
@@ -99,7 +100,35 @@ fn serve(cairn: cairn::Cairn, settings: Settings, app: &App) -> Result<(), CliEr
         let addr = SocketAddr::new(host, addr.port());
         app.ui.remark(&format!("viewer  {scheme}://{addr}/\nMCP     {scheme}://{addr}/mcp\nend with Ctrl-C"));
     };
-    crate::serve::run(cairn, settings, ready).map_err(|error| CliError::failed(format!("{error:#}")))
+    crate::serve::run(cairn, settings, ready).map_err(|error| {
+        let cause = error.root_cause().downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let failed = CliError::failed(format!("{error:#}"));
+        match cause {
+            Some(std::io::ErrorKind::AddrInUse) => failed.hint(
+                "another program listens there, perhaps `cairn serve`; name another port with `--addr`",
+            ),
+            _ => failed,
+        }
+    })
+}
+
+/// Reads an address. `localhost` may be more than one, so it is the first that everyone has.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    named.as_deref().unwrap_or(text).parse().map_err(|_| {
+        "must be an IP address and a port, such as 127.0.0.1:7411, 0.0.0.0:7411 or [::1]:7411".to_string()
+    })
+}
+
+/// Reads a name that requests may have in their `Host` header.
+fn host(text: &str) -> Result<String, String> {
+    let is_address = text.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let is_name =
+        !text.is_empty() && !text.contains([':', '/', '@', '*']) && !text.contains(char::is_whitespace);
+    match is_address || is_name {
+        true => Ok(text.to_string()),
+        false => Err("must be a name or an address alone, without scheme, port and path".to_string()),
+    }
 }
 
 fn loopback(ip: IpAddr) -> IpAddr {
@@ -118,4 +147,29 @@ fn access(args: &Args, cairn: &cairn::Cairn) -> Result<Access, CliError> {
             .hint("`cairn token add NAME --scope write` makes one and shows it once"));
     }
     Ok(Access::Tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_or_refused_with_one_that_would_do() {
+        assert_eq!(address("localhost:7"), address("127.0.0.1:7"));
+        assert!(address("[::]:7").is_ok());
+        for wrong in ["", ":7", "7", "127.0.0.1", "localhost", "elsewhere:7", "::1:7", "127.0.0.1:70000"] {
+            assert!(address(wrong).unwrap_err().contains("127.0.0.1:7411"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_request_can_have_is_refused() {
+        for name in ["cairn.example", "192.0.2.1", "::1", "[2001:db8::1]", "host_1"] {
+            assert!(host(name).is_ok(), "{name}");
+        }
+        for name in ["", "cairn.example:7411", "https://cairn.example", "a b", "*.example", "192.0.2.1:7411"]
+        {
+            assert!(host(name).is_err(), "{name}");
+        }
+    }
 }

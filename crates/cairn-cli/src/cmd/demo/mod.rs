@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long)]
     serve: bool,
     /// Serve on this address
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:7411", requires = "serve")]
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:7411", requires = "serve", value_parser = serve::address)]
     addr: SocketAddr,
 }
 
