@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::agent::Agent;
+use super::agent::{Agent, FORMS};
 use super::harness::Server;
 use super::wire::{Answer, ask};
 
@@ -62,11 +62,14 @@ fn a_token_appears_nowhere() {
 #[test]
 fn nothing_that_a_client_chose_stands_in_the_log() {
     let server = Server::start();
-    let mut agent = server.agent();
     let forged = "nothing status=200\n2026-01-01T00:00:00.000Z request=forged";
-    agent.request(forged, json!({}));
-    agent.request("tools/call", json!({ "name": forged, "arguments": {} }));
-    agent.request("tools/list", json!({}));
+    let said = |method: &str, params: Value| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        ask(server.addr, "POST", "/mcp", &FORMS, body.to_string().as_bytes())
+    };
+    said(forged, json!({}));
+    said("tools/call", json!({ "name": forged, "arguments": {} }));
+    said("tools/list", json!({}));
     let began = Instant::now();
     while !server.said().contains("call=tools/list") {
         assert!(began.elapsed() < Duration::from_secs(20), "{}", server.said());
