@@ -352,8 +352,14 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, listener: SubscriptionContext) -> Result<(), ErrorData> {
-        self.watchers.listen(&listener).await;
-        Ok(())
+        match self.watchers.listen(&listener).await {
+            true => Ok(()),
+            false => {
+                let message =
+                    "too many addresses are watched on this server; try again later, or watch fewer";
+                Err(ErrorData::internal_error(message, None))
+            }
+        }
     }
 
     async fn complete(

@@ -1,6 +1,7 @@
 //! Who wants to know when a session changes. What other processes record is seen only where somebody looks at the log
 //! for it, as `cairn serve` does.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,8 +12,10 @@ use rmcp::service::{Peer, SubscriptionContext, SubscriptionSink};
 use super::Place;
 use crate::mcp::tools::NODES;
 
-/// The most addresses that are watched at once.
+/// The most addresses that one client watches at once.
 pub const MOST: usize = 1000;
+/// The most that all of them do. Over HTTP they share one server: one of them must not take the room of the others.
+const MOST_OF_ALL: usize = 20 * MOST;
 
 /// What was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,26 @@ enum Told {
     Listener(u64, SubscriptionSink),
 }
 
+impl Told {
+    /// Which listener it is; none for those who have subscribed.
+    fn listener(&self) -> Option<u64> {
+        match self {
+            Told::Subscriber(_) => None,
+            Told::Listener(number, _) => Some(*number),
+        }
+    }
+
+    /// Tells that something has changed. Whoever cannot be reached has left.
+    async fn tell(&self, uri: String) {
+        match self {
+            Told::Subscriber(peer) => {
+                let _ = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
+            }
+            Told::Listener(_, sink) => drop(sink.notify_resource_updated(uri).await),
+        }
+    }
+}
+
 impl Watchers {
     /// What an address names, if it is one of those whose changes are seen.
     pub fn watchable(uri: &str) -> Option<Place> {
@@ -78,19 +101,26 @@ impl Watchers {
         self.with(|watches| watches.retain(|watch| !watch.is_subscription_to(uri)));
     }
 
-    /// Has a listener told of changes to the addresses it was promised, until it is cancelled.
-    pub async fn listen(&self, listener: &SubscriptionContext) {
+    /// Has a listener told of changes to the addresses it was promised, until it is cancelled. False, and at once, if there
+    /// is no room: it must not wait for what it will never be told.
+    pub async fn listen(&self, listener: &SubscriptionContext) -> bool {
         let number = self.listeners.fetch_add(1, Ordering::Relaxed);
         let uris = listener.accepted().resource_subscriptions.clone().unwrap_or_default();
         let told = Told::Listener(number, listener.sink().clone());
         let watch =
             |uri: String| Watchers::watchable(&uri).map(|place| Watch { place, uri, told: told.clone() });
         let _leaving = Leaving { watchers: self, number };
-        self.with(|watches| {
-            let room = MOST.saturating_sub(watches.len());
-            watches.extend(uris.into_iter().filter_map(watch).take(room));
+        let room = self.with(|watches| {
+            let room = uris.len() <= MOST_OF_ALL.saturating_sub(watches.len());
+            if room {
+                watches.extend(uris.into_iter().filter_map(watch));
+            }
+            room
         });
-        listener.cancelled().await;
+        if room {
+            listener.cancelled().await;
+        }
+        room
     }
 
     /// Tells everyone who watches `session`, or any session if it is not known which. Nobody waits for it. Must be
@@ -105,21 +135,18 @@ impl Watchers {
             };
             watches.iter().filter(about).map(|watch| (watch.uri.clone(), watch.told.clone())).collect()
         });
-        if told.is_empty() {
-            return;
+        let mut by_listener: BTreeMap<Option<u64>, Vec<(String, Told)>> = BTreeMap::new();
+        for (uri, told) in told {
+            by_listener.entry(told.listener()).or_default().push((uri, told));
         }
-        tokio::spawn(async move {
-            for (uri, told) in told {
-                // Whoever cannot be reached has left.
-                match told {
-                    Told::Subscriber(peer) => {
-                        let _ =
-                            peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
-                    }
-                    Told::Listener(_, sink) => drop(sink.notify_resource_updated(uri).await),
+        // Each by itself: whoever is slow to take it keeps nobody else waiting.
+        for told in by_listener.into_values() {
+            tokio::spawn(async move {
+                for (uri, told) in told {
+                    told.tell(uri).await;
                 }
-            }
-        });
+            });
+        }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Vec<Watch>) -> T) -> T {
