@@ -1,5 +1,6 @@
 //! A site over a database of its own, for the tests of pages.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cairn::{Cairn, Options, TokenScope};
@@ -65,7 +66,12 @@ impl TestSite {
     /// What its JSON twin says. The address is that of the page.
     pub(crate) fn twin(&self, address: &str) -> Result<Value, CliError> {
         let (page, asked) = self.asked(address);
-        Ok(serde_json::from_slice(&(page.json)(&asked)?).expect("a twin is JSON"))
+        let twin: Value = serde_json::from_slice(&(page.json)(&asked)?).expect("a twin is JSON");
+        let described: BTreeSet<&str> = page.data.iter().copied().collect();
+        let told: BTreeSet<&str> =
+            twin.as_object().expect("a twin is an object").keys().map(String::as_str).collect();
+        assert_eq!(told, described, "{address}: its description names other members");
+        Ok(twin)
     }
 
     fn asked(&self, address: &str) -> (&'static crate::serve::PageOf, Asked) {

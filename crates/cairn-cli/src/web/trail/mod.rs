@@ -52,6 +52,7 @@ pub(super) static PAGES: [Route; 6] = [
             "tree",
             "list",
             "changed",
+            "more_changed",
         ],
     ),
     page::<thought::ThoughtPage>(
@@ -62,6 +63,7 @@ pub(super) static PAGES: [Route; 6] = [
             "thought",
             "trail",
             "children",
+            "more_children",
             "parent_chain_hash",
             "plan",
             "brief",
@@ -70,6 +72,7 @@ pub(super) static PAGES: [Route; 6] = [
             "keys",
             "unproven",
             "changed",
+            "more_changed",
         ],
     ),
     page::<action::Action>(

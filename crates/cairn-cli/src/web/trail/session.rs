@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::outline::{Line, More, Outline, PAGE};
 use super::parts::{self, Plan, plural};
-use super::standing::Changed;
+use super::standing::{Changed, more_changed};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
@@ -53,6 +53,8 @@ pub(super) struct Data {
     tree: Option<Line>,
     /// Thoughts on the page that are not as they were recorded.
     changed: Vec<String>,
+    /// Whether more was found to have changed than is named, so that others may have.
+    more_changed: bool,
     /// Instead of the tree: the thoughts of one type.
     list: Option<OfType>,
 }
@@ -95,6 +97,7 @@ impl Page for Session {
         let shown: Vec<&Summary> = data.decisions.iter().chain(listed).chain(drawn).collect();
         let plans = Plan::of_all(cairn, shown.iter().copied());
         let changed = Changed::of(asked);
+        data.more_changed = changed.more;
         let is_changed = |id: &&str| !changed.with(id).is_empty();
         let changed = shown.iter().map(|thought| thought.id.as_str()).filter(is_changed);
         let changed: Vec<String> = changed.map(str::to_string).collect();
@@ -119,6 +122,7 @@ impl Page for Session {
                 @if data.has_turns { a href={ (link::session(id)) "/turns" } { "Turns and briefs" } }
             }
             div data-part="tree" {
+                @if data.more_changed { (more_changed()) }
                 @match (&data.list, &data.tree) {
                     (Some(list), _) => (list.show(data)),
                     (None, Some(line)) => (tree::show(data, line)),
@@ -175,6 +179,7 @@ impl Data {
             newest: None,
             tree: None,
             changed: Vec::new(),
+            more_changed: false,
             list: None,
         }
     }

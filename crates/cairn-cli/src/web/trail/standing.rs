@@ -48,18 +48,32 @@ pub(super) struct Wrong {
 const FINDINGS: usize = 5;
 
 /// What the newest verification found wrong, as far as it names thoughts.
-pub(super) struct Changed(Vec<Wrong>);
+pub(super) struct Changed {
+    named: Vec<Wrong>,
+    /// Whether it found more than it names.
+    pub(super) more: bool,
+}
 
 impl Changed {
     pub(super) fn of(asked: &Asked) -> Changed {
         let checked = asked.site.integrity.newest().checked;
         let report = checked.as_ref().and_then(|checked| checked.outcome.as_ref().ok());
-        Changed(report.map(|report| wrong(report, usize::MAX)).unwrap_or_default())
+        Changed {
+            named: report.map(|report| wrong(report, usize::MAX)).unwrap_or_default(),
+            more: report.is_some_and(|report| report.findings_total > report.findings.len() as u64),
+        }
     }
 
     /// What is wrong with a thought.
     pub(super) fn with(&self, id: &str) -> Vec<Wrong> {
-        self.0.iter().filter(|wrong| wrong.id.as_deref() == Some(id)).cloned().collect()
+        self.named.iter().filter(|wrong| wrong.id.as_deref() == Some(id)).cloned().collect()
+    }
+}
+
+/// What must be said beside records that bear no mark, if more is wrong than is named.
+pub(super) fn more_changed() -> Markup {
+    html! {
+        p.wrong { "The last verification found more than it names, so what bears no mark may have been changed too. " a href="/integrity" { "What was found" } }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::parts::{self, Plan, Trail};
 use super::proof::{self, SigningKey, Unproven};
-use super::standing::{Changed, Wrong};
+use super::standing::{Changed, Wrong, more_changed};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::web::link;
@@ -37,6 +37,8 @@ pub(super) struct Data {
     pub(super) keys: Vec<SigningKey>,
     /// What the newest verification found wrong with it.
     changed: Vec<Wrong>,
+    /// Whether more was found than is named, so that it may have been changed even so.
+    more_changed: bool,
     /// Why there is no proof.
     pub(super) unproven: Option<Unproven>,
 }
@@ -75,6 +77,7 @@ impl Page for ThoughtPage {
             Ok((proof, keys)) => (Some(proof), keys, None),
             Err(unproven) => (None, Vec::new(), Some(unproven)),
         };
+        let changed = Changed::of(asked);
         Ok(Data {
             plans: Plan::of_all(
                 cairn,
@@ -86,7 +89,8 @@ impl Page for ThoughtPage {
             parent_chain_hash: parent.map(|parent| parent.chain_hash),
             plan: thought.context_id.and_then(|id| SeenPlan::of(cairn, id)),
             brief: thought.brief_id.as_ref().and_then(|id| SeenBrief::of(cairn, id.as_str())),
-            changed: Changed::of(asked).with(thought.id.as_str()),
+            more_changed: changed.more,
+            changed: changed.with(thought.id.as_str()),
             proof,
             keys,
             unproven,
@@ -107,6 +111,7 @@ impl Page for ThoughtPage {
                     @for wrong in &data.changed { p.small { (text(&wrong.message)) } }
                 }
             }
+            @if data.changed.is_empty() && data.more_changed { (more_changed()) }
             article.record.(thought.kind.as_str()) {
                 h1 { (parts::kind(thought.kind)) span.visually-hidden { " " (text(thought.id.as_str())) } }
                 (said(thought))
