@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cairn::{Cairn, Options, TokenScope};
+use cairn::{Cairn, Options, Report, TokenScope};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -53,7 +53,12 @@ impl TestSite {
 
     /// Verifies the whole log, as the server does now and then.
     pub(crate) fn verify(&self) {
-        self.site.integrity.verify_now(&self.site.cairn);
+        self.verify_and(|_| {});
+    }
+
+    /// The same, with a report that finds what a test wants found.
+    pub(crate) fn verify_and(&self, change: impl FnOnce(&mut Report)) {
+        self.site.integrity.verify_now(&self.site.cairn, change);
     }
 
     /// The whole page at an address, as a browser gets it.
