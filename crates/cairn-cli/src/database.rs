@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cairn::{Cairn, Durability, OpenError, Options};
+use cairn::{Address, Cairn, Durability, OpenError, Options};
 
 use crate::error::CliError;
 use crate::state::prove;
@@ -17,6 +17,7 @@ pub(crate) const ROADMAPS: &str = "roadmaps";
 /// A place for a database, why it is this one, and where its roadmaps are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
+    /// A file, or the address of a server as it was given, with its password: only for opening it.
     pub(crate) path: PathBuf,
     pub(crate) source: Source,
     pub(crate) roadmaps: PathBuf,
@@ -34,23 +35,23 @@ pub(crate) enum Source {
 }
 
 /// Finds the database: the one that is named, else the project's, else the user's. Roadmaps are beside it unless
-/// their folder is named as well.
+/// their folder is named as well; for one on a server they are where they would be if nothing were named.
 pub(crate) fn locate(named: Option<&Path>, roadmaps: Option<&Path>) -> Result<Location, CliError> {
     let (path, source) = find(named)?;
     let roadmaps = match roadmaps.filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) => folder.to_path_buf(),
-        None => path.parent().unwrap_or(Path::new("")).join(ROADMAPS),
+        None if is_address(&path) => find(None)?.0.with_file_name(ROADMAPS),
+        None => path.with_file_name(ROADMAPS),
     };
     Ok(Location { path, source, roadmaps })
 }
 
 fn find(named: Option<&Path>) -> Result<(PathBuf, Source), CliError> {
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
-        let text = path.to_string_lossy();
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Err(CliError::usage("PostgreSQL is not supported in this version")
-                .hint("name a file with `--db`; SQLite is built in"));
+        if is_address(path) {
+            return Ok((path.to_path_buf(), Source::Named));
         }
+        let text = path.to_string_lossy();
         if path.is_dir() {
             return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
                 .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));
@@ -77,15 +78,47 @@ fn user_folder() -> Result<PathBuf, CliError> {
     }
 }
 
+/// Whether a name is the address of a server and not a file.
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(Address::is_one)
+}
+
 impl Location {
+    /// Whether it is on a server.
+    pub(crate) fn is_server(&self) -> bool {
+        is_address(&self.path)
+    }
+
+    /// What it is called: without a password, and as what is remembered of it outside calls it.
+    pub(crate) fn name(&self) -> Result<PathBuf, CliError> {
+        match self.path.to_str().filter(|text| Address::is_one(text)) {
+            None => Ok(self.path.clone()),
+            Some(text) => match Address::parse(text) {
+                Ok(address) => Ok(PathBuf::from(address.to_string())),
+                Err(why) => Err(OpenError::Address { why }.into()),
+            },
+        }
+    }
+
+    /// The file, for what can only be done with one.
+    pub(crate) fn file(&self, what: &str, hint: &str) -> Result<&Path, CliError> {
+        match self.is_server() {
+            false => Ok(&self.path),
+            true => Err(CliError::refused(format!(
+                "{what} needs a database in a file, and this one is on a server"
+            ))
+            .hint(hint)),
+        }
+    }
+
     /// Opens it for reading. What is not there is not made.
     pub(crate) fn open_to_read(&self) -> Result<Cairn, CliError> {
         // The database engine says "cannot open" to this and to much else.
-        match std::fs::File::open(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                return Err(CliError::io(format!("cannot read `{}`", self.path.display()), &error));
-            }
-            _ => {}
+        if !self.is_server()
+            && let Err(error) = std::fs::File::open(&self.path)
+            && error.kind() == std::io::ErrorKind::PermissionDenied
+        {
+            return Err(CliError::io(format!("cannot read `{}`", self.path.display()), &error));
         }
         let options = prove(Options::new().create(false).roadmaps(&self.roadmaps), &self.path)?;
         Ok(options.open(&self.path).map_err(|error| self.kindly(error))?)

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use cairn::{Error, Issue, OpenError, StoreError};
+use cairn::{Address, Error, Issue, OpenError, StoreError};
 use serde_json::{Value, json};
 
 use crate::term::{Palette, visible};
@@ -211,6 +211,7 @@ impl From<OpenError> for CliError {
     fn from(error: OpenError) -> CliError {
         let code = match &error {
             OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
+            OpenError::Address { .. } => "INVALID_PARAMS",
             OpenError::Gone { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
             _ => "HANDLER_ERROR",
@@ -226,6 +227,27 @@ impl From<OpenError> for CliError {
         };
         let failure = CliError::new(Kind::Refused, code, sentence).caused_by(&error);
         let hint = match &error {
+            OpenError::Address { .. } => {
+                "it looks like `postgres://USER@HOST/DATABASE?schema=NAME`; in CAIRN_DB a password is seen by nobody else"
+                    .to_string()
+            }
+            OpenError::Missing { path } if is_address(path) => {
+                "whoever records makes it: `cairn record` or `cairn serve`, with a role that may; or name another schema: \
+                 `?schema=NAME`"
+                    .to_string()
+            }
+            OpenError::NotOurs { path, .. } if is_address(path) => {
+                "Cairn leaves it as it is; name another schema in the address: `?schema=NAME`".to_string()
+            }
+            OpenError::Older { path, .. } if is_address(path) => {
+                "start this program once with the role that owns the schema: it is brought up to date when it is opened"
+                    .to_string()
+            }
+            OpenError::Store { path, source } if is_address(path) => return match source {
+                StoreError::Unreachable => failure.hint("check the host, the port and that the server runs"),
+                StoreError::NotAllowed => failure,
+                _ => failure.hint("docs/storage.md says what a server must offer and a role must be allowed"),
+            },
             OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),
             OpenError::Missing { .. } => {
                 "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
@@ -263,6 +285,10 @@ impl From<OpenError> for CliError {
         };
         failure.hint(hint)
     }
+}
+
+fn is_address(path: &Path) -> bool {
+    path.to_str().is_some_and(Address::is_one)
 }
 
 /// The flag that a person typed for an argument that the library names.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cairn::{KeyFolder, KeySigner, Options, Signer};
+use cairn::{Address, KeyFolder, KeySigner, Options, Signer};
 
 use crate::error::CliError;
 #[cfg(unix)]
@@ -115,7 +115,9 @@ pub(crate) fn prove(mut options: Options, database: &Path) -> Result<Options, Cl
         options = options.shared_signer(signer);
     }
     if let Some(state) = StateFolder::find() {
-        away_from(database, &state.path)?;
+        if !database.to_str().is_some_and(Address::is_one) {
+            away_from(database, &state.path)?;
+        }
         options = options.heads(state.heads());
     }
     Ok(options)

@@ -190,6 +190,12 @@ pub enum OpenError {
         /// How long the call waited.
         seconds: u64,
     },
+    /// The address of a server cannot be used. Nothing of it is repeated, since it may hold a password.
+    #[error("the address of the database cannot be used: {why}")]
+    Address {
+        /// Why not.
+        why: String,
+    },
     /// Anything else that the database reported.
     #[error("cannot open `{}`", path.display())]
     Store {

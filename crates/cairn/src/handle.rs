@@ -21,15 +21,16 @@ use tokio::sync::oneshot;
 use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::memory::States;
-use crate::options::{Clock, IdSource, Options};
+use crate::options::{Clock, Durability, IdSource, Options};
 use crate::proof::{Checkpoints, HeadFolder, Maker, Signer, Standing, gone, refusal, standing_of};
 use crate::read::{ActionThought, Filter, Page};
 use crate::roadmap::Roadmaps;
 use crate::seal::{Sealed, seal};
 use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::sessions::SessionTallies;
-use crate::store::sqlite::{Birth, SqliteStore};
-use crate::store::{ListFilter, SearchScope, Store, StoreError};
+use crate::store::postgres::{Address, PostgresStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Birth, ListFilter, SearchScope, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Sealing, Writer};
 
@@ -103,7 +104,7 @@ pub struct Status {
 }
 
 impl Cairn {
-    /// Opens the database at `path`, and makes it if there is none.
+    /// Opens the database at `path`, or at an address `postgres://…`, and makes it if there is none.
     pub fn open(path: impl AsRef<Path>) -> std::result::Result<Cairn, OpenError> {
         Options::new().open(path)
     }
@@ -113,16 +114,17 @@ impl Cairn {
             origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
             timestamp: (options.clock)(),
         });
-        let beside = || path.parent().unwrap_or(Path::new("")).join("roadmaps");
-        let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(beside));
-        if birth.is_some()
-            && !path.exists()
-            && let Some(error) = gone(options.heads.as_ref(), &path)
-        {
-            return Err(error);
-        }
-        let store = SqliteStore::open(path.clone(), options.durability, birth)?;
-        let standing = standing_of(options.heads.as_ref(), &store, &path);
+        let heads = options.heads.as_ref();
+        let (store, beside): (Arc<dyn Store>, PathBuf) =
+            match path.to_str().filter(|text| Address::is_one(text)) {
+                Some(text) => (Arc::new(open_server(text, birth, heads)?), PathBuf::new()),
+                None => {
+                    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+                    (Arc::new(open_file(path, options.durability, birth, heads)?), folder)
+                }
+            };
+        let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(|| beside.join("roadmaps")));
+        let standing = store.place().map_or(Standing::Unknown, |place| standing_of(heads, &*store, place));
         Ok(Cairn {
             inner: Arc::new(Inner {
                 signer: options.signer,
@@ -130,7 +132,7 @@ impl Cairn {
                 automatic: options.automatic,
                 checkpoint_failure: Arc::default(),
                 standing,
-                store: Arc::new(store),
+                store,
                 limits: options.limits,
                 clock: options.clock,
                 ids: options.ids,
@@ -452,6 +454,47 @@ impl Cairn {
             running.checkpoints.stop();
             running.writer.stop();
         }
+    }
+}
+
+fn open_file(
+    path: PathBuf,
+    durability: Durability,
+    birth: Option<Birth>,
+    heads: Option<&HeadFolder>,
+) -> std::result::Result<SqliteStore, OpenError> {
+    if birth.is_some()
+        && !path.exists()
+        && let Some(error) = gone(heads, &path)
+    {
+        return Err(error);
+    }
+    SqliteStore::open(path, durability, birth)
+}
+
+/// Opens a database that is there, in a file or on a server.
+pub(crate) fn open_existing(
+    path: &Path,
+    durability: Durability,
+) -> std::result::Result<Arc<dyn Store>, OpenError> {
+    match path.to_str().filter(|text| Address::is_one(text)) {
+        Some(text) => Ok(Arc::new(open_server(text, None, None)?)),
+        None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, None)?)),
+    }
+}
+
+fn open_server(
+    address: &str,
+    birth: Option<Birth>,
+    heads: Option<&HeadFolder>,
+) -> std::result::Result<PostgresStore, OpenError> {
+    let address = Address::parse(address).map_err(|why| OpenError::Address { why })?;
+    match (PostgresStore::open(address.clone(), None), birth) {
+        (Err(OpenError::Missing { path }), Some(birth)) => {
+            gone(heads, &path).map_or(Ok(()), Err)?;
+            PostgresStore::open(address, Some(birth))
+        }
+        (opened, _) => opened,
     }
 }
 

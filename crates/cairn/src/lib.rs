@@ -81,6 +81,7 @@ pub use redact::{Redact, Redacted};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};
+pub use store::postgres::Address;
 pub use store::{LogHead, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{

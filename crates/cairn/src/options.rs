@@ -105,7 +105,8 @@ impl Options {
         self
     }
 
-    /// Reads roadmaps from this folder instead of `roadmaps` beside the database.
+    /// Reads roadmaps from this folder instead of `roadmaps` beside the database; for one on a server, `roadmaps` in the
+    /// current folder.
     pub fn roadmaps(mut self, folder: impl Into<PathBuf>) -> Options {
         self.roadmaps = Some(folder.into());
         self
@@ -143,7 +144,7 @@ impl Options {
         self
     }
 
-    /// Opens the database at `path`.
+    /// Opens the database at `path`: a file, or an address `postgres://USER@HOST/DATABASE?schema=NAME`.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Cairn, OpenError> {
         Cairn::open_with(self, PathBuf::from(path.as_ref()))
     }

@@ -20,6 +20,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    app.location()?.file(
+        "a backup",
+        "copy it with `pg_dump`; docs/storage.md says how. `cairn export` writes the evidence to a file",
+    )?;
     let shown = args.file.display();
     if args.file.symlink_metadata().is_ok() {
         return Err(CliError::refused(format!("`{shown}` exists already; a backup never replaces a file"))

@@ -36,6 +36,9 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         File::open(&args.file).map_err(|error| CliError::io(format!("cannot read `{shown}`"), &error))?;
     let mut bundle = BufReader::with_capacity(1 << 20, file);
     let location = app.location()?;
+    if !args.extend {
+        location.file("an import", "import into a file, named by `--db`")?;
+    }
     let options = Options::new().durability(app.durability);
     let imported = {
         let bar = Bar::new();
@@ -69,10 +72,11 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             return Err(if exists { refused.hint(hint) } else { refused });
         }
     };
-    let path = location.path.display();
+    let name = location.name()?;
+    let path = name.display();
     if app.ui.json {
         app.ui.print_json(&json!({
-            "file": location.path,
+            "file": name,
             "added": added,
             "erased": erased,
             "remnants": remnants,

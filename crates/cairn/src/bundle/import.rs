@@ -16,10 +16,12 @@ use super::rows::Rows;
 use super::verify::{Walked, walk};
 use crate::backup::put_in_place;
 use crate::error::{Error, OpenError};
+use crate::handle::open_existing;
 use crate::options::{Durability, Options};
 use crate::redact::Erased;
-use crate::store::sqlite::{Birth, SqliteStore};
-use crate::store::{Store, StoreError, StoreWriter};
+use crate::store::postgres::Address;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{Birth, Store, StoreError, StoreWriter};
 use crate::verify::{self, Outside, OutsideKey, Progress, Report, Scope};
 
 /// The most entries in one transaction.
@@ -96,6 +98,7 @@ impl Options {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Imported> {
         let path = path.as_ref();
+        in_a_file(path)?;
         let taken = || {
             let shown = path.display();
             ImportError::Refused(format!(
@@ -149,10 +152,20 @@ impl Options {
         keys: &[VerifyingKey],
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Imported> {
-        let store = SqliteStore::open(path.as_ref().to_path_buf(), self.durability, None)?;
+        let store = open_existing(path.as_ref(), self.durability)?;
         let checked = check(bundle, keys, progress)?;
-        is_prefix(&store, &checked.walked)?;
-        take_in(&store, bundle, checked, keys, progress)
+        is_prefix(&*store, &checked.walked)?;
+        take_in(&*store, bundle, checked, keys, progress)
+    }
+}
+
+/// Refuses what is no file.
+fn in_a_file(path: &Path) -> Result<()> {
+    match path.to_str().is_some_and(Address::is_one) {
+        false => Ok(()),
+        true => Err(ImportError::Refused(
+            "a bundle is imported into a file, not into a database on a server".into(),
+        )),
     }
 }
 
@@ -226,7 +239,7 @@ fn is_prefix(store: &dyn Store, walked: &Walked) -> Result<()> {
 
 /// Adds what the store does not have yet, brings everything up to date, and verifies it.
 fn take_in(
-    store: &SqliteStore,
+    store: &dyn Store,
     bundle: &mut impl BufRead,
     checked: Checked,
     keys: &[VerifyingKey],

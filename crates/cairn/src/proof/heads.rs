@@ -23,6 +23,7 @@ use cairn_core::note::VerifyingKey;
 
 use super::file_name;
 use super::key_folder::{part_of, private_folder, sync_folder, write_new, write_private};
+use crate::store::postgres::Address;
 
 const FORMAT: &str = "cairn-head/1";
 /// Beyond this many lines, most of the older heads are dropped.
@@ -271,6 +272,9 @@ fn thinned(origin: &str, database: &Path, known: &Remembered, head: &SeenHead) -
 
 /// The path that stands for a file wherever it is named from.
 pub fn canonical(path: &Path) -> PathBuf {
+    if path.to_str().is_some_and(Address::is_one) {
+        return path.to_path_buf();
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

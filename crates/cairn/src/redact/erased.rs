@@ -54,7 +54,7 @@ fn pieces(target: &Target) -> Option<Pieces> {
 /// What is left of the text, in words.
 fn left(swept: &Swept) -> Vec<String> {
     let pieces = |count: usize| format!("{count} {}", if count == 1 { "piece" } else { "pieces" });
-    let mut left = Vec::new();
+    let mut left = swept.notes.clone();
     if swept.blocked && swept.in_file + swept.beside > 0 {
         left.push(format!(
             "another program was reading an older state all the time, so that {} of the text still stand in the \

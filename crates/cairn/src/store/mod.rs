@@ -10,9 +10,11 @@
 //! - An id, an idempotency key, a (task, position) and a (session, step) exist once; a second one is
 //!   [`StoreError::Taken`], and the transaction can go on after it.
 
+pub(crate) mod postgres;
 mod rows;
 pub(crate) mod sqlite;
 mod stored;
+mod words;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -32,8 +34,9 @@ use crate::token::TokenInfo;
 use crate::verify::{Finding, Progress};
 
 pub use rows::{
-    BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
+    Birth, BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
     ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
+    traced,
 };
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
@@ -65,6 +68,26 @@ pub enum StoreError {
     /// The file is not sound.
     #[error("the database is damaged ({0}); run `cairn verify` to see where, and restore a backup")]
     Damaged(String),
+    /// The server does not answer.
+    #[error("the database server cannot be reached; nothing was written; check that it runs, then try again")]
+    Unreachable,
+    /// The connection ended before anything was written.
+    #[error("the connection to the database was lost; nothing was written; try again")]
+    Lost,
+    /// The connection ended in the middle, and nothing was written.
+    #[error("the connection to the database was lost and nothing was written; try again")]
+    NotWritten,
+    /// The connection ended in the middle, and the server did not come back to say what became of it.
+    #[error(
+        "the connection to the database was lost, and it is not known whether this was written; look before trying \
+         again, or send an idempotency_key, which makes that safe"
+    )]
+    Unknown,
+    /// The role may not do this.
+    #[error(
+        "the database refuses this to the role that is used; see docs/storage.md for what it must be allowed"
+    )]
+    NotAllowed,
     /// The writer has ended, by an earlier failure or because the handle was closed.
     #[error("the recorder has stopped; open the database again")]
     Stopped,

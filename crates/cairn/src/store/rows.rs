@@ -3,9 +3,18 @@
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
 use cairn_core::id::{BriefId, SessionId};
+use cairn_core::thought::SEALED;
 use cairn_core::time::Timestamp;
 
 use crate::token::TokenInfo;
+
+/// What a new log is called and when it was begun.
+pub struct Birth {
+    /// Its name.
+    pub origin: String,
+    /// The moment.
+    pub timestamp: Timestamp,
+}
 
 /// The newest link of a task chain.
 #[derive(Debug, Clone, Copy)]
@@ -266,6 +275,8 @@ pub struct Swept {
     pub beside: usize,
     /// Pieces that other records hold as well.
     pub elsewhere: usize,
+    /// What else has to be said, in words.
+    pub notes: Vec<String>,
 }
 
 /// A stored brief in a listing, without what it says.
@@ -313,4 +324,13 @@ pub struct SessionCounts {
     pub began_at: Timestamp,
     /// The turn it is in.
     pub turn: u64,
+}
+
+/// What a brief shows of a thought. Of a sealed content nothing, since a stored brief would keep it in the clear.
+pub fn traced(content: Option<&str>) -> &str {
+    match content {
+        None => "(redacted)",
+        Some(content) if content.starts_with(SEALED) => "(sealed)",
+        Some(content) => content.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(),
+    }
 }

@@ -1,5 +1,7 @@
 //! Whether the log is the one that is remembered, whether it can be signed, and the ways out if not.
 
+use std::path::Path;
+
 use cairn::{Cairn, HeadFolder, Standing};
 use serde_json::json;
 
@@ -127,21 +129,23 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
         return Err(CliError::not_found("nothing is remembered: there is no folder for it"));
     };
     let heads = HeadFolder::new(state.heads());
-    let here = match location.path.exists() {
-        true => Some(location.open_to_read()?.status()?.origin),
-        false => None,
+    let place = location.name()?;
+    let here = match location.open_to_read() {
+        Ok(cairn) => Some(cairn.status()?.origin),
+        Err(error) if error.code() == "NOT_FOUND" => None,
+        Err(error) => return Err(error),
     };
     // A log that was moved away is not forgotten with the place where it was.
-    let seen = heads.log_at(&location.path).filter(|origin| !lives_elsewhere(&heads, origin, location));
+    let seen = heads.log_at(&place).filter(|origin| !lives_elsewhere(&heads, origin, &place));
     let mut logs: Vec<String> = here.into_iter().chain(seen).collect();
     logs.dedup();
     // Also what cannot be read: that is one of the states this is the way out of.
     logs.retain(|origin| heads.read(origin).map_or(true, |remembered| !remembered.heads.is_empty()));
     for origin in &logs {
-        heads.forget(origin, &location.path).map_err(CliError::failed)?;
+        heads.forget(origin, &place).map_err(CliError::failed)?;
     }
     // Even if nothing else is known of the log that was here.
-    heads.forget_place(&location.path).map_err(CliError::failed)?;
+    heads.forget_place(&place).map_err(CliError::failed)?;
     if app.ui.json {
         app.ui.print_json(&json!({"forgotten": logs}))?;
     } else if logs.is_empty() {
@@ -153,8 +157,8 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
 }
 
 /// Whether the database of a log was seen last at another place, and is there.
-fn lives_elsewhere(heads: &HeadFolder, origin: &str, location: &Location) -> bool {
+fn lives_elsewhere(heads: &HeadFolder, origin: &str, place: &Path) -> bool {
     let last = heads.read(origin).ok().and_then(|remembered| remembered.database);
-    let here = location.path.canonicalize().ok();
+    let here = place.canonicalize().ok();
     last.is_some_and(|last| last.exists() && Some(last) != here)
 }

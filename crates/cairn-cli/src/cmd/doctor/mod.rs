@@ -111,7 +111,10 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
         }
         Err(_) => location.open_to_read()?,
     };
-    checks.push(Check::ok("database", format!("{}, {why}", path.display())));
+    checks.push(Check::ok("database", format!("{}, {why}", location.name()?.display())));
+    if location.is_server() {
+        return Ok(cairn);
+    }
     checks.push(match surroundings::obstacle_to_writing(path) {
         None => Check::ok("writing", "file and folder can be written"),
         Some(obstacle) => {

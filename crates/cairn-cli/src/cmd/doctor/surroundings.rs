@@ -13,6 +13,9 @@ const LITTLE_SPACE: u64 = 256 << 20;
 
 /// Looks at sizes and free space; works for a database that cannot be opened, too.
 pub(super) fn look(location: &Location, checks: &mut Vec<Check>) {
+    if location.is_server() {
+        return;
+    }
     let length = |suffix: &str| {
         let mut file = location.path.clone().into_os_string();
         file.push(suffix);

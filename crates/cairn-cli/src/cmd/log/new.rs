@@ -26,6 +26,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let location = app.location()?;
+    location.file(
+        "a new log in the place of another",
+        "begin one in another schema of the same database: `?schema=NAME`",
+    )?;
     let old = location.open_to_read()?;
     let status = old.status()?;
     let lost = last_known(&old, status.origin.clone())?;

@@ -116,7 +116,7 @@ struct TimestampArgs {
 }
 
 pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
-    let database = witness::absolute(&app.location()?.path).map_err(CliError::failed)?;
+    let database = witness::absolute(&app.location()?.name()?).map_err(CliError::failed)?;
     let origin = app.read()?.status()?.origin;
     let state = StateFolder::require()?;
     let (place, common, remark) = place(args.kind, &database, &origin)?;

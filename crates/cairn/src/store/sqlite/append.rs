@@ -425,7 +425,7 @@ mod tests {
 
     use super::*;
     use crate::options::Durability;
-    use crate::store::sqlite::Birth;
+    use crate::store::Birth;
 
     /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
     #[test]

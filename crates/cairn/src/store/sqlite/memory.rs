@@ -3,12 +3,11 @@
 use cairn_core::Sha;
 use cairn_core::brief::TraceThought;
 use cairn_core::id::{BriefId, SessionId};
-use cairn_core::thought::SEALED;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::typed;
 use crate::store::{
-    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoredFold,
+    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoredFold, traced,
 };
 
 /// How far a session's memory has come; none if it has none.
@@ -161,15 +160,6 @@ pub fn has_body(connection: &Connection, digest: &Sha, data: &str) -> rusqlite::
         .prepare_cached("SELECT data IS ?2 FROM body WHERE sha256 = ?1")?
         .query_row(params![&digest.0[..], data], |row| row.get(0))
         .optional()
-}
-
-/// What a brief shows of a thought. Of a sealed content nothing, since a stored brief would keep it in the clear.
-pub fn traced(content: Option<&str>) -> &str {
-    match content {
-        None => "(redacted)",
-        Some(content) if content.starts_with(SEALED) => "(sealed)",
-        Some(content) => content.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(),
-    }
 }
 
 /// The thoughts of a session after one position of the log and up to another: type and first line.

@@ -21,12 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use cairn_core::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::OpenError;
 use crate::options::Durability;
-use crate::store::StoreError;
+use crate::store::{Birth, StoreError};
 
 use error::{is_busy, is_read_only, store_error};
 use place::Place;
@@ -44,14 +43,6 @@ pub struct SqliteStore {
     /// Nobody can write the file, so nobody has to be waited for: a copy on a read-only disk, say.
     unchanging: bool,
     readers: Mutex<Vec<Connection>>,
-}
-
-/// What a new log is called and when it was begun.
-pub struct Birth {
-    /// Its name.
-    pub origin: String,
-    /// The moment.
-    pub timestamp: Timestamp,
 }
 
 impl SqliteStore {

@@ -7,8 +7,9 @@ use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::error::{is_read_only, store_error};
-use super::{Birth, fts5};
+use super::fts5;
 use crate::error::OpenError;
+use crate::store::Birth;
 
 /// "CARN": how `file` and other tools can tell whose database it is.
 pub const APPLICATION_ID: i32 = 0x4341_524e;

@@ -1,0 +1,526 @@
+//! Writing: one connection, and transactions that begin with the log's head locked.
+//!
+//! A log has one end, so those who append to it come one after the other, whichever server they are: the row of its head
+//! is locked first, and what else is read is then true until the transaction ends. Rows of the hot tables are gathered
+//! and sent with the commit in one go, so that the lock is held for two round trips and a sync.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cairn_core::Sha;
+use cairn_core::log::Node;
+use cairn_core::thought::Thought;
+use futures::future::{join, join_all, join3};
+use tokio::runtime::Runtime;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::batch::Batch;
+use super::connect::{Link, PATIENCE, Pool};
+use super::error::{is_lost, store_error};
+use super::row::{get, number, sha};
+use super::wait::wait;
+use super::{PostgresStore, Result, context, derived, memory, read, redact, token};
+use crate::context::ContextHead;
+use crate::store::{
+    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead,
+    SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
+};
+
+/// Between two attempts to reach a server that does not answer.
+const AGAIN: Duration = Duration::from_millis(200);
+/// How long others are waited for before it is said that nothing can be written now.
+const PROBE_PATIENCE: &str = "2s";
+
+impl PostgresStore {
+    /// Opens the connection that writes.
+    pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
+        Ok(Box::new(PostgresWriter { pool: self.pool.clone(), runtime: self.runtime().clone(), link: None }))
+    }
+}
+
+struct PostgresWriter {
+    pool: Arc<Pool>,
+    runtime: Arc<Runtime>,
+    /// None until it is first needed, and after it was lost.
+    link: Option<Link>,
+}
+
+impl PostgresWriter {
+    /// Begins a transaction that has the end of the log to itself. A connection that was lost before is no reason to
+    /// fail: nothing was written, so another one is tried, for as long as a caller can be expected to wait.
+    async fn begin(&mut self) -> Result<Head> {
+        let started = Instant::now();
+        loop {
+            let begun = match &self.link {
+                Some(link) => begin(link).await.map_err(store_error),
+                None => match self.pool.open().await {
+                    Ok(link) => begin(self.link.insert(link)).await.map_err(store_error),
+                    Err(error) => Err(error),
+                },
+            };
+            match begun {
+                Err(StoreError::Lost | StoreError::Unreachable) if started.elapsed() < PATIENCE => {
+                    self.link = None;
+                    tokio::time::sleep(AGAIN).await;
+                }
+                Err(error) => {
+                    self.end().await;
+                    return Err(error);
+                }
+                Ok(head) => return Ok(head),
+            }
+        }
+    }
+
+    /// Takes back what was begun. If even that does not work, the connection is let go.
+    async fn end(&mut self) {
+        if let Some(link) = &self.link
+            && link.client().batch_execute("ROLLBACK").await.is_err()
+        {
+            self.link = None;
+        }
+    }
+
+    /// Writes what waits, and commits.
+    async fn commit(&mut self, batch: &Batch, first: Option<(u64, Sha)>) -> Result<()> {
+        let Some(link) = &self.link else { return Err(StoreError::Lost) };
+        match send(link, batch, true).await {
+            Ok(()) => Ok(()),
+            Err(error) if is_lost(&error) => {
+                self.link = None;
+                self.was_committed(first).await
+            }
+            Err(error) => {
+                self.end().await;
+                Err(store_error(error))
+            }
+        }
+    }
+
+    /// After a connection that was lost while it committed: the log says whether it did. An entry's hash covers all of it,
+    /// so what stands at its place is it, or something else.
+    async fn was_committed(&mut self, first: Option<(u64, Sha)>) -> Result<()> {
+        let Some((seq, hash)) = first.map(|(seq, hash)| (seq as i64, hash.0.to_vec())) else {
+            return Err(StoreError::Unknown);
+        };
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            tokio::time::sleep(AGAIN).await;
+            let Ok(link) = self.pool.open().await else { continue };
+            // A transaction that is still going on somewhere would hold this up until it has ended.
+            let Ok(head) = begin(&link).await else { continue };
+            let found = link.client().query_opt("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await;
+            let ended = link.client().batch_execute("ROLLBACK").await;
+            let (Ok(found), Ok(())) = (found, ended) else { continue };
+            self.link = Some(link);
+            let found = found.map(|row| row.get::<_, Vec<u8>>(0));
+            return match found {
+                Some(found) if found == hash => Ok(()),
+                // Nothing of it is there: whoever asked can ask again.
+                _ if head.size >= seq => Err(StoreError::NotWritten),
+                _ => Err(StoreError::Damaged("the log is shorter than it was".into())),
+            };
+        }
+        Err(StoreError::Unknown)
+    }
+}
+
+/// What is known once the log's head is locked.
+struct Head {
+    size: i64,
+    tasks: i64,
+    sessions: i64,
+}
+
+async fn begin(link: &Link) -> std::result::Result<Head, tokio_postgres::Error> {
+    // Two statements: one that waits for a lock still sees what was there when it began to wait. Prepared before, so that all
+    // go out together.
+    let lock = link.prepared("SELECT 1 FROM log FOR UPDATE").await?;
+    let head = link
+        .prepared(
+            "SELECT size, (SELECT coalesce(max(no), 0) FROM task), (SELECT coalesce(max(no), 0) FROM session) FROM log",
+        )
+        .await?;
+    let client = link.client();
+    let (begun, locked, row) = join3(
+        client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+        client.query(&lock, &[]),
+        client.query_one(&head, &[]),
+    )
+    .await;
+    begun?;
+    locked?;
+    let row = row?;
+    Ok(Head { size: row.get(0), tasks: row.get(1), sessions: row.get(2) })
+}
+
+/// Sends every statement at once, and the commit behind them: it does nothing if one of them failed.
+async fn send(link: &Link, batch: &Batch, commit: bool) -> std::result::Result<(), tokio_postgres::Error> {
+    let statements = batch.statements();
+    let mut prepared = Vec::with_capacity(statements.len());
+    for statement in &statements {
+        prepared.push(link.prepared(statement.sql).await?);
+    }
+    let sent = prepared
+        .iter()
+        .zip(&statements)
+        .map(|(prepared, statement)| link.client().execute_raw(prepared, statement.values.iter().copied()));
+    let committed = async { if commit { link.client().batch_execute("COMMIT").await } else { Ok(()) } };
+    // Both are polled in this order, so that is the order in which they are sent.
+    let (written, committed) = join(join_all(sent), committed).await;
+    for written in written {
+        written?;
+    }
+    committed
+}
+
+/// Hands a connection back, unless a transaction was left open on it.
+fn ended<T>(done: Result<T>, link: Link) -> Result<T> {
+    if done.is_err() {
+        link.give_up();
+    }
+    done
+}
+
+impl StoreWriter for PostgresWriter {
+    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()> {
+        let runtime = self.runtime.clone();
+        let head = wait(&runtime, self.begin())?;
+        let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
+        let batch = Batch::default();
+        let mut append = PostgresAppend { link, runtime: runtime.clone(), head, batch, first: None };
+        let done = work(&mut append);
+        let PostgresAppend { link, batch, first, .. } = append;
+        self.link = Some(link);
+        match done {
+            Ok(()) => wait(&runtime, self.commit(&batch, first)),
+            Err(error) => {
+                wait(&runtime, self.end());
+                Err(error)
+            }
+        }
+    }
+
+    fn probe(&mut self, commit: bool) -> Result<()> {
+        let runtime = self.runtime.clone();
+        wait(&runtime, async {
+            if self.link.as_ref().is_none_or(|link| link.client().is_closed()) {
+                self.link = Some(self.pool.open().await?);
+            }
+            let Some(link) = &self.link else { return Err(StoreError::Lost) };
+            let end = if commit { "UPDATE derived SET through = through; COMMIT" } else { "ROLLBACK" };
+            let probe = format!(
+                "BEGIN; SET LOCAL lock_timeout = '{PROBE_PATIENCE}'; SELECT 1 FROM log FOR UPDATE; {end}"
+            );
+            let probed = link.client().batch_execute(&probe).await.map_err(store_error);
+            if probed.is_err() {
+                self.end().await;
+            }
+            probed
+        })
+    }
+
+    fn catch_up(&mut self, rows: u64) -> Result<u64> {
+        let runtime = self.runtime.clone();
+        wait(&runtime, async {
+            let link = self.pool.take().await?;
+            ended(derived::catch_up(&link, rows).await, link)
+        })
+    }
+
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+        let runtime = self.runtime.clone();
+        wait(&runtime, async {
+            let link = self.pool.take().await?;
+            memory::keep_fold(&link, session_id, fold).await
+        })
+    }
+
+    fn clear_derived(&mut self) -> Result<()> {
+        let runtime = self.runtime.clone();
+        wait(&runtime, async {
+            let link = self.pool.take().await?;
+            ended(derived::clear(&link).await, link)
+        })
+    }
+}
+
+struct PostgresAppend {
+    link: Link,
+    runtime: Arc<Runtime>,
+    head: Head,
+    batch: Batch,
+    /// The first entry of the transaction: where, and its hash.
+    first: Option<(u64, Sha)>,
+}
+
+impl PostgresAppend {
+    fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        wait(&self.runtime, work)
+    }
+
+    /// Writes what waits, so that it can be read.
+    fn flush(&mut self) -> Result<()> {
+        let batch = std::mem::take(&mut self.batch);
+        self.wait(async { send(&self.link, &batch, false).await.map_err(store_error) })
+    }
+
+    fn one(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
+        self.wait(self.link.one(sql, values))
+    }
+
+    fn execute(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<()> {
+        self.wait(self.link.run(sql, values)).map(drop)
+    }
+}
+
+/// Whether an id is a UUID of version 7, 74 bits of which are random.
+fn is_random(id: &str) -> bool {
+    uuid::Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 7)
+}
+
+impl Append for PostgresAppend {
+    fn size(&mut self) -> Result<u64> {
+        Ok(self.head.size as u64)
+    }
+
+    fn node(&mut self, level: u8, index: u64) -> Result<Sha> {
+        self.wait(read::node(&self.link, level, index))
+    }
+
+    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
+        if self.batch.has_task(name) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT no, length, head FROM task WHERE name = $1", &[&name])?;
+        row.map(|row| Ok(TaskHead { no: get(&row, 0)?, length: number(&row, 1)?, head: sha(&row, 2)? }))
+            .transpose()
+    }
+
+    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+        if self.batch.has_session(name) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT no, length FROM session WHERE name = $1", &[&name])?;
+        row.map(|row| Ok(SessionHead { no: get(&row, 0)?, length: number(&row, 1)? })).transpose()
+    }
+
+    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
+        if self.batch.has_id(id) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
+        row.map(|row| {
+            Ok(ParentLink { seq: number(&row, 0)?, session_no: get(&row, 1)?, chain_hash: sha(&row, 2)? })
+        })
+        .transpose()
+    }
+
+    fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
+        if self.batch.has_key(key) {
+            self.flush()?;
+        }
+        self.wait(read::thought_where(&self.link, "t.idempotency_key = $1", &key))
+    }
+
+    fn contexts(&mut self) -> Result<u64> {
+        let row = self.one("SELECT coalesce(max(id), 0) FROM context", &[])?;
+        row.map_or(Ok(0), |row| number(&row, 0))
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        self.wait(context::roadmap(&self.link, name))
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
+        let newest = self.wait(context::history(&self.link, roadmap_id, None, 1))?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        self.wait(context::snapshot(&self.link, hash, data))
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO roadmap (no, name, length) SELECT coalesce(max(no), 0) + 1, $1, 0 FROM roadmap RETURNING no",
+            &[&name],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO snapshot (no, content_hash, data) SELECT coalesce(max(no), 0) + 1, $1, $2 FROM snapshot
+             RETURNING no",
+            &[&&hash.0[..], &data],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        self.wait(context::insert(&self.link, row))
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = $2 WHERE no = $1", &[&head.no, &(head.length as i64)])
+    }
+
+    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
+        if self.batch.has_session(session_id) {
+            self.flush()?;
+        }
+        self.wait(memory::head(&self.link, session_id))
+    }
+
+    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
+        if self.batch.has_key(key) {
+            self.flush()?;
+        }
+        self.wait(memory::event_by_key(&self.link, key))
+    }
+
+    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
+        self.wait(memory::has_body(&self.link, digest, data))
+    }
+
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        self.wait(memory::brief_session(&self.link, id))
+    }
+
+    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        self.batch.event(row);
+        Ok(())
+    }
+
+    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
+        self.wait(memory::insert_body(&self.link, digest, seq, data))
+    }
+
+    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
+        self.wait(memory::insert_brief(&self.link, row))
+    }
+
+    fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
+        self.wait(memory::set_head(&self.link, head))
+    }
+
+    fn add_task(&mut self, name: &str) -> Result<i64> {
+        self.head.tasks += 1;
+        self.batch.task(self.head.tasks, name);
+        Ok(self.head.tasks)
+    }
+
+    fn add_session(&mut self, name: &str) -> Result<i64> {
+        self.head.sessions += 1;
+        self.batch.session(self.head.sessions, name);
+        Ok(self.head.sessions)
+    }
+
+    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
+        // A collision is found when the rows are written, and then it ends the transaction. That no two ids of random numbers
+        // are the same goes without asking; of any others it must be known before.
+        let taken = "SELECT 1 FROM thought WHERE id = $1";
+        if self.batch.has_id(row.id) || (!is_random(row.id) && self.one(taken, &[&row.id])?.is_some()) {
+            return Err(StoreError::Taken("id"));
+        }
+        self.batch.thought(row);
+        Ok(())
+    }
+
+    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
+        self.first.get_or_insert((seq, *hash));
+        self.batch.entry(seq, kind, leaf, hash);
+        Ok(())
+    }
+
+    fn insert_node(&mut self, node: &Node) -> Result<()> {
+        self.batch.node(node);
+        Ok(())
+    }
+
+    fn set_task(&mut self, head: &TaskHead) -> Result<()> {
+        self.batch.task_head(head);
+        Ok(())
+    }
+
+    fn set_session(&mut self, head: &SessionHead) -> Result<()> {
+        self.batch.session_head(head);
+        Ok(())
+    }
+
+    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
+        self.batch.log(size, root);
+        Ok(())
+    }
+
+    fn is_keyed(&mut self) -> Result<bool> {
+        // The second condition lets the small index be used.
+        let sql =
+            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
+        self.one(sql, &[]).map(|found| found.is_some())
+    }
+
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        self.flush()?;
+        self.wait(redact::target(&self.link, id))
+    }
+
+    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.flush()?;
+        let row = self.one("SELECT leaf FROM entry WHERE seq = $1", &[&(seq as i64)])?;
+        row.map(|row| get(&row, 0)).transpose()
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+        self.flush()?;
+        self.wait(redact::redaction(&self.link, target_seq))
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute(
+            "INSERT INTO redaction (seq, target_seq) VALUES ($1, $2)",
+            &[&(seq as i64), &(target_seq as i64)],
+        )
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.flush()?;
+        self.wait(redact::blank(&self.link, target))
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.wait(redact::seal_key(&self.link, seq))
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES ($1, $2)", &[&(seq as i64), &key])
+    }
+
+    fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {
+        self.execute(
+            "INSERT INTO checkpoint (size, note) VALUES ($1, $2)
+             ON CONFLICT (size) DO UPDATE SET note = excluded.note
+               WHERE length(excluded.note) > length(checkpoint.note) AND starts_with(excluded.note, checkpoint.note)",
+            &[&(size as i64), &note],
+        )
+    }
+
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
+        self.wait(token::token(&self.link, id))
+    }
+
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
+        self.wait(token::insert(&self.link, row))
+    }
+
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()> {
+        self.wait(token::set_times(&self.link, id, revoked_at, last_used_at))
+    }
+}

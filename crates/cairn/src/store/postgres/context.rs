@@ -1,0 +1,206 @@
+//! Snapshots of roadmaps: writing them, reading them, and searching their nodes.
+
+use cairn_core::Sha;
+use cairn_core::id::RoadmapId;
+use cairn_core::roadmap::Node;
+use cairn_core::thought::Thought;
+use tokio_postgres::Row;
+
+use super::Result;
+use super::connect::Link;
+use super::derived::node_texts;
+use super::read::{THOUGHT, to_thought};
+use super::row::{at, get, number, sha, typed, typed_or_none, wrong_form};
+use super::search::count;
+use crate::context::{ContextHead, NodeHit};
+use crate::search::Terms;
+use crate::store::words::{Counted, Query, Weights, Words};
+use crate::store::{ContextRow, RoadmapHead};
+
+/// How much a match counts in a node's id, label, scope and phase: most in what people call it.
+const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];
+
+/// The columns that [`to_head`] reads.
+const HEAD: &str = "SELECT c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.seq
+  FROM context c JOIN roadmap r ON r.no = c.roadmap_no JOIN snapshot s ON s.no = c.snapshot_no";
+
+fn to_head(row: &Row) -> Result<ContextHead> {
+    Ok(ContextHead {
+        context_id: number(row, 0)?,
+        roadmap_id: typed(get(row, 1)?, RoadmapId::new)?,
+        content_hash: sha(row, 2)?,
+        node_count: number(row, 3)?,
+        created_at: typed(get(row, 4)?, TryFrom::try_from)?,
+        metadata: typed_or_none(get(row, 5)?, |text| serde_json::from_str(&text))?,
+        seq: number(row, 6)?,
+    })
+}
+
+/// One snapshot's head.
+pub async fn head(link: &Link, id: u64) -> Result<Option<ContextHead>> {
+    link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(to_head).transpose()
+}
+
+/// The newest snapshots of a roadmap, of all or of those before one, newest first.
+pub async fn history(
+    link: &Link,
+    roadmap: &str,
+    before: Option<u64>,
+    limit: u64,
+) -> Result<Vec<ContextHead>> {
+    let sql = format!(
+        "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = $1) AND c.id < $2
+         ORDER BY c.position DESC LIMIT $3"
+    );
+    let rows = link.all(&sql, &[&roadmap, &before.map_or(i64::MAX, at), &at(limit)]).await?;
+    rows.iter().map(to_head).collect()
+}
+
+/// How many thoughts name a snapshot, and the newest of them, newest first.
+pub async fn thoughts_on(link: &Link, id: u64, limit: u64) -> Result<(u64, Vec<Thought>)> {
+    let total = link.one("SELECT count(*) FROM thought WHERE context_id = $1", &[&at(id)]).await?;
+    let sql = format!("{THOUGHT} WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
+    let rows = link.all(&sql, &[&at(id), &at(limit)]).await?;
+    let thoughts = rows.iter().map(to_thought).collect::<Result<_>>()?;
+    Ok((total.map_or(Ok(0), |row| number(&row, 0))?, thoughts))
+}
+
+/// The newest snapshot of every roadmap, or of one.
+pub async fn current(link: &Link, roadmap: Option<&str>) -> Result<Vec<ContextHead>> {
+    let sql = format!(
+        "{HEAD} WHERE c.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name"
+    );
+    link.all(&sql, &[&roadmap]).await?.iter().map(to_head).collect()
+}
+
+/// The content of a snapshot.
+pub async fn data(link: &Link, id: u64) -> Result<Option<String>> {
+    let sql = "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = $1";
+    link.one(sql, &[&at(id)]).await?.map_or(Ok(None), |row| get(&row, 0))
+}
+
+/// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
+const DECISIONS: &str = "FROM roadmap r
+    JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
+    JOIN context c ON c.roadmap_no = r.no
+    JOIN thought t ON t.context_id = c.id
+  WHERE t.type = 'decision' AND t.context_id IS NOT NULL AND ($1::text IS NULL OR r.name = $1)";
+
+/// How many decisions name a snapshot, and how many of those one with another content than the newest.
+pub async fn count_decisions(link: &Link, roadmap: Option<&str>) -> Result<(u64, u64)> {
+    let sql = format!("SELECT count(*), count(*) FILTER (WHERE c.snapshot_no <> l.snapshot_no) {DECISIONS}");
+    let row = link.one(&sql, &[&roadmap]).await?.ok_or_else(wrong_form)?;
+    Ok((number(&row, 0)?, number(&row, 1)?))
+}
+
+/// The newest `limit` of the latter.
+pub async fn drifted(link: &Link, roadmap: Option<&str>, limit: u64) -> Result<Vec<Thought>> {
+    let sql = format!(
+        "{THOUGHT} WHERE t.seq IN (
+           SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
+         ORDER BY t.seq DESC"
+    );
+    link.all(&sql, &[&roadmap, &at(limit)]).await?.iter().map(to_thought).collect()
+}
+
+/// Nodes of the covered snapshots that match, best first.
+pub async fn search_nodes(
+    link: &Link,
+    terms: &Terms,
+    roadmap: Option<&str>,
+    limit: usize,
+) -> Result<Vec<NodeHit>> {
+    let query = Query::new(terms);
+    let Some(candidates) = query.candidates(&[]) else { return Ok(Vec::new()) };
+    let rows = link
+        .all(
+            "SELECT d.no, r.name, d.roadmap_no, d.snapshot_no, d.node
+             FROM rag_documents d JOIN roadmap r ON r.no = d.roadmap_no
+             WHERE d.words @@ $1::text::tsquery AND ($2::text IS NULL OR r.name = $2)",
+            &[&candidates, &roadmap],
+        )
+        .await?;
+    let mut words = Words::default();
+    let mut found: Vec<(&Row, Node, Counted)> = Vec::new();
+    for row in &rows {
+        let node = typed(get(row, 4)?, |text: String| serde_json::from_str::<Node>(&text))?;
+        let texts = node_texts(&node);
+        let columns: Vec<(&str, f64)> = texts.into_iter().zip(WEIGHTS).collect();
+        if let Some(counted) = query.count(&columns, &mut words) {
+            found.push((row, node, counted));
+        }
+    }
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let weights = node_weights(link, &query, &found).await?;
+    let mut ranked: Vec<(f64, i64, &Row, Node)> = Vec::with_capacity(found.len());
+    for (row, node, counted) in found {
+        ranked.push((weights.rank(&counted), get(row, 0)?, row, node));
+    }
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    ranked.truncate(limit);
+    let mut hits = Vec::with_capacity(ranked.len());
+    for (rank, _, row, node) in ranked {
+        let sql = "SELECT max(id) FROM context WHERE roadmap_no = $1 AND snapshot_no = $2";
+        let newest =
+            link.one(sql, &[&get::<i64>(row, 2)?, &get::<i64>(row, 3)?]).await?.ok_or_else(wrong_form)?;
+        hits.push(NodeHit {
+            roadmap_id: typed(get(row, 1)?, RoadmapId::new)?,
+            context_id: number(&newest, 0)?,
+            rank,
+            snippet: query.snippet(&node_texts(&node)),
+            node,
+        });
+    }
+    Ok(hits)
+}
+
+async fn node_weights(link: &Link, query: &Query, found: &[(&Row, Node, Counted)]) -> Result<Weights> {
+    // Hardly any word stands twice in a node, so the index knows well enough how long they are.
+    let sql = "SELECT count(*), coalesce(sum(length(words)), 0)::bigint FROM rag_documents";
+    let row = link.one(sql, &[]).await?.ok_or_else(wrong_form)?;
+    let mut holding = Vec::with_capacity(query.phrases.len());
+    for (index, phrase) in query.phrases.iter().enumerate() {
+        holding.push(match phrase.query() {
+            Some(words) if !phrase.is_several() => count(link, "rag_documents", &words).await?,
+            _ => found.iter().filter(|(.., counted)| counted.found[index] > 0.0).count() as u64,
+        });
+    }
+    Ok(Weights::new(number(&row, 0)?, number(&row, 1)?, &holding))
+}
+
+/// A roadmap's head.
+pub async fn roadmap(link: &Link, name: &str) -> Result<Option<RoadmapHead>> {
+    let row = link.one("SELECT no, length FROM roadmap WHERE name = $1", &[&name]).await?;
+    row.map(|row| Ok(RoadmapHead { no: get(&row, 0)?, length: number(&row, 1)? })).transpose()
+}
+
+/// The number of the row that holds this content, and whether it still does; none if there is no such row.
+pub async fn snapshot(link: &Link, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+    let sql =
+        "SELECT no, data IS NOT DISTINCT FROM $2::text COLLATE \"C\" FROM snapshot WHERE content_hash = $1";
+    let row = link.one(sql, &[&&hash.0[..], &data]).await?;
+    row.map(|row| Ok((get(&row, 0)?, get(&row, 1)?))).transpose()
+}
+
+/// Adds a snapshot.
+pub async fn insert(link: &Link, row: &ContextRow<'_>) -> Result<()> {
+    link.run(
+        "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        &[
+            &at(row.id),
+            &at(row.seq),
+            &row.roadmap_no,
+            &at(row.position),
+            &row.snapshot_no,
+            &at(row.node_count),
+            &row.created_at,
+            &row.metadata,
+            &row.salt.map(|salt| &salt[..]),
+        ],
+    )
+    .await
+    .map(drop)
+}

@@ -1,0 +1,226 @@
+//! Working memory: events of sessions, the contents they name, stored briefs.
+
+use cairn_core::Sha;
+use cairn_core::brief::TraceThought;
+use cairn_core::id::{BriefId, SessionId};
+use tokio_postgres::Row;
+
+use super::Result;
+use super::connect::Link;
+use super::row::{at, get, number, sha, typed};
+use crate::store::{BriefHead, BriefRow, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoreError, traced};
+
+/// How far a session's memory has come; none if it has none.
+pub async fn head(link: &Link, session_id: &str) -> Result<Option<MemoryHead>> {
+    let row = link
+        .one(
+            "SELECT m.session_no, m.length, m.newest FROM memory m JOIN session s ON s.no = m.session_no
+             WHERE s.name = $1",
+            &[&session_id],
+        )
+        .await?;
+    row.map(|row| {
+        Ok(MemoryHead { session_no: get(&row, 0)?, length: number(&row, 1)?, newest: number(&row, 2)? })
+    })
+    .transpose()
+}
+
+/// The columns that [`to_event`] reads.
+const EVENT: &str = "SELECT e.seq, s.name, e.turn, e.kind, e.v, e.created_at, e.body
+  FROM event e JOIN session s ON s.no = e.session_no";
+
+fn to_event(row: &Row) -> Result<ReadEvent> {
+    Ok(ReadEvent {
+        seq: number(row, 0)?,
+        session_id: typed(get(row, 1)?, SessionId::new)?,
+        turn: number(row, 2)?,
+        kind: get(row, 3)?,
+        v: number(row, 4)?,
+        created_at: typed(get(row, 5)?, TryFrom::try_from)?,
+        body: get::<Option<String>>(row, 6)?.unwrap_or_default(),
+    })
+}
+
+/// Some events of a session after one position of the log and up to another, in order: position in the log, turn, kind,
+/// version, time and body.
+pub async fn events(link: &Link, session_id: &str, after: u64, to: u64, limit: i64) -> Result<Vec<Row>> {
+    // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
+    link.all(
+        "SELECT seq, turn, kind, v, created_at, body FROM event
+         WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq > $2 AND seq <= $3 AND position >=
+           coalesce((SELECT e.position FROM event e JOIN session s ON s.no = e.session_no
+             WHERE e.seq = $2 AND s.name = $1), 0)
+         ORDER BY position LIMIT $4",
+        &[&session_id, &at(after), &at(to), &limit],
+    )
+    .await
+}
+
+/// The kept state of a session, if there is one up to a position of the log at most: position, form, digest, state.
+pub async fn fold(link: &Link, session_id: &str, to: u64) -> Result<Option<Row>> {
+    link.one(
+        "SELECT seq, v, sha256, state FROM fold
+         WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq <= $2",
+        &[&session_id, &at(to)],
+    )
+    .await
+}
+
+/// Keeps the state of a session in place of an older one, if its last event is one of that session.
+pub async fn keep_fold(link: &Link, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+    let FoldRow { seq, v, sha256, state } = fold;
+    link.run(
+        "INSERT INTO fold (session_no, seq, v, sha256, state)
+         SELECT e.session_no, e.seq, $3::bigint, $4::bytea, $5::text
+         FROM event e JOIN session s ON s.no = e.session_no WHERE s.name = $1 AND e.seq = $2
+         ON CONFLICT (session_no) DO UPDATE
+         SET seq = excluded.seq, v = excluded.v, sha256 = excluded.sha256, state = excluded.state
+         WHERE excluded.seq > fold.seq OR excluded.v <> fold.v",
+        &[&session_id, &at(seq), &at(v), &sha256, &state],
+    )
+    .await
+    .map(drop)
+}
+
+/// The event recorded under a key.
+pub async fn event_by_key(link: &Link, key: &str) -> Result<Option<ReadEvent>> {
+    let row = link.one(&format!("{EVENT} WHERE e.idempotency_key = $1"), &[&key]).await?;
+    row.as_ref().map(to_event).transpose()
+}
+
+/// The content of a body.
+pub async fn body(link: &Link, digest: &Sha) -> Result<Option<String>> {
+    let row = link.one("SELECT data FROM body WHERE sha256 = $1", &[&&digest.0[..]]).await?;
+    row.map_or(Ok(None), |row| get(&row, 0))
+}
+
+/// Whether a body is stored, and still is `data`.
+pub async fn has_body(link: &Link, digest: &Sha, data: &str) -> Result<Option<bool>> {
+    let sql = "SELECT data IS NOT DISTINCT FROM $2::text COLLATE \"C\" FROM body WHERE sha256 = $1";
+    let row = link.one(sql, &[&&digest.0[..], &data]).await?;
+    row.map(|row| get(&row, 0)).transpose()
+}
+
+/// The thoughts of a session after one position of the log and up to another: type and first line.
+pub async fn trace(link: &Link, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>> {
+    let rows = link
+        .all(
+            "SELECT seq, type, left(content, 400) FROM thought
+             WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq > $2 AND seq <= $3
+             ORDER BY step_index",
+            &[&session_id, &at(after), &at(to)],
+        )
+        .await?;
+    let thought = |row: &Row| {
+        Ok(TraceThought {
+            seq: number(row, 0)?,
+            kind: typed(get(row, 1)?, |word: String| word.parse())?,
+            first_line: traced(get(row, 2)?).to_string(),
+        })
+    };
+    rows.iter().map(thought).collect()
+}
+
+/// Where the newest thought of a session up to a position of the log is.
+pub async fn newest_thought(link: &Link, session_id: &str, to: u64) -> Result<Option<u64>> {
+    let row = link
+        .one(
+            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq <= $2
+             ORDER BY step_index DESC LIMIT 1",
+            &[&session_id, &at(to)],
+        )
+        .await?;
+    row.map(|row| number(&row, 0)).transpose()
+}
+
+/// A stored brief.
+pub async fn brief(link: &Link, id: &str) -> Result<Option<ReadBrief>> {
+    let row = link
+        .one(
+            "SELECT b.seq, b.id, s.name, b.created_at, b.hash, b.data
+             FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
+            &[&id],
+        )
+        .await?;
+    row.map(|row| {
+        Ok(ReadBrief {
+            seq: number(&row, 0)?,
+            id: typed(get(&row, 1)?, BriefId::new)?,
+            session_id: typed(get(&row, 2)?, SessionId::new)?,
+            created_at: typed(get(&row, 3)?, TryFrom::try_from)?,
+            hash: sha(&row, 4)?,
+            data: get(&row, 5)?,
+        })
+    })
+    .transpose()
+}
+
+/// Stored briefs, of one session or of all, newest first.
+pub async fn briefs(link: &Link, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>> {
+    let of_session = match session_id {
+        Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = $2)",
+        None => "WHERE $2::text IS NULL",
+    };
+    let sql = format!(
+        "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash
+         FROM brief b JOIN session s ON s.no = b.session_no {of_session} ORDER BY b.seq DESC LIMIT $1"
+    );
+    let rows = link.all(&sql, &[&at(limit), &session_id]).await?;
+    let head = |row: &Row| {
+        Ok(BriefHead {
+            seq: number(row, 0)?,
+            id: typed(get(row, 1)?, BriefId::new)?,
+            session_id: typed(get(row, 2)?, SessionId::new)?,
+            node: get(row, 3)?,
+            turn: number(row, 4)?,
+            created_at: typed(get(row, 5)?, TryFrom::try_from)?,
+            hash: sha(row, 6)?,
+        })
+    };
+    rows.iter().map(head).collect()
+}
+
+/// The number of a brief's session.
+pub async fn brief_session(link: &Link, id: &str) -> Result<Option<i64>> {
+    let row = link.one("SELECT session_no FROM brief WHERE id = $1", &[&id]).await?;
+    row.map(|row| get(&row, 0)).transpose()
+}
+
+/// Adds content that the event at `seq` is the first to name.
+pub async fn insert_body(link: &Link, digest: &Sha, seq: u64, data: &str) -> Result<()> {
+    link.run("INSERT INTO body (sha256, seq, data) VALUES ($1, $2, $3)", &[&&digest.0[..], &at(seq), &data])
+        .await
+        .map(drop)
+}
+
+/// Moves a session's memory to a new head.
+pub async fn set_head(link: &Link, head: &MemoryHead) -> Result<()> {
+    link.run(
+        "INSERT INTO memory (session_no, length, newest) VALUES ($1, $2, $3)
+         ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest",
+        &[&head.session_no, &at(head.length), &at(head.newest)],
+    )
+    .await
+    .map(drop)
+}
+
+/// Adds a brief.
+pub async fn insert_brief(link: &Link, row: &BriefRow<'_>) -> Result<()> {
+    let added = link
+        .run(
+            "INSERT INTO brief (seq, id, session_no, node, turn, created_at, hash, data)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING",
+            &[
+                &at(row.seq),
+                &row.id,
+                &row.session_no,
+                &row.node,
+                &at(row.turn),
+                &row.created_at,
+                &&row.hash.0[..],
+                &row.data,
+            ],
+        )
+        .await?;
+    if added == 0 { Err(StoreError::Taken("id")) } else { Ok(()) }
+}

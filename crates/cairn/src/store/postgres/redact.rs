@@ -1,0 +1,144 @@
+//! Erasing texts, and what is known of those that were erased or sealed.
+
+use cairn_core::entry::{BRIEF, THOUGHT};
+use cairn_core::id::BriefId;
+
+use super::Result;
+use super::connect::Link;
+use super::derived::{self, Document};
+use super::row::{at, get, number, typed};
+use crate::redact::Pieces;
+use crate::store::{Swept, Target};
+
+/// The tables that an erased text was in.
+const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];
+
+/// The bytes of the entry that records the redaction of what stands at a position.
+pub async fn redaction(link: &Link, target_seq: u64) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT e.leaf FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = $1";
+    link.one(sql, &[&at(target_seq)]).await?.map(|row| get(&row, 0)).transpose()
+}
+
+/// The key of a sealed content.
+pub async fn seal_key(link: &Link, seq: u64) -> Result<Option<Vec<u8>>> {
+    let row = link.one("SELECT key FROM seal WHERE seq = $1", &[&at(seq)]).await?;
+    row.map(|row| get(&row, 0)).transpose()
+}
+
+/// Whether the text of what stands at a position is there, and its metadata or salt.
+#[allow(dead_code, reason = "the audit asks for it")]
+pub async fn has_text(link: &Link, seq: u64) -> Result<(bool, bool)> {
+    let row = link
+        .one(
+            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = $1
+             UNION ALL SELECT data IS NOT NULL, false FROM brief WHERE seq = $1 LIMIT 1",
+            &[&at(seq)],
+        )
+        .await?;
+    row.map_or(Ok((false, false)), |row| Ok((get(&row, 0)?, get(&row, 1)?)))
+}
+
+/// The thought or the brief of that id.
+pub async fn target(link: &Link, id: &str) -> Result<Option<Target>> {
+    let thought = link
+        .one(
+            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = $1",
+            &[&id],
+        )
+        .await?;
+    if let Some(row) = thought {
+        return Ok(Some(Target {
+            kind: THOUGHT,
+            seq: number(&row, 0)?,
+            session_id: get(&row, 1)?,
+            text: get(&row, 2)?,
+            metadata: get(&row, 3)?,
+            key: get(&row, 4)?,
+        }));
+    }
+    let brief = link
+        .one(
+            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
+            &[&id],
+        )
+        .await?;
+    brief
+        .map(|row| {
+            Ok(Target {
+                kind: BRIEF,
+                seq: number(&row, 0)?,
+                session_id: get(&row, 1)?,
+                text: get(&row, 2)?,
+                metadata: None,
+                key: None,
+            })
+        })
+        .transpose()
+}
+
+/// Stored briefs of a session whose data contains a text.
+pub async fn briefs_with(link: &Link, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+    let rows = link
+        .all(
+            "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = $1)
+               AND strpos(data COLLATE \"C\", $2) > 0 ORDER BY seq LIMIT $3",
+            &[&session_id, &text, &at(limit)],
+        )
+        .await?;
+    rows.iter().map(|row| typed(get(row, 0)?, BriefId::new)).collect()
+}
+
+/// Erases the texts of a target for which a redaction was noted.
+///
+/// The derived tables are held meanwhile: whoever fills them either did so before, and the words are taken out here, or
+/// will do so after, and finds no text.
+pub async fn blank(link: &Link, target: &Target) -> Result<()> {
+    let covered = derived::lock(link).await?;
+    let seq = at(target.seq);
+    if target.kind == BRIEF {
+        return link.run("UPDATE brief SET data = NULL WHERE seq = $1", &[&seq]).await.map(drop);
+    }
+    let indexed = derived::document(link, target.seq).await?.filter(|_| target.seq <= covered.through);
+    if target.key.is_some() {
+        link.run("DELETE FROM seal WHERE seq = $1", &[&seq]).await?;
+        link.run("UPDATE thought SET metadata = NULL, salt = NULL WHERE seq = $1", &[&seq]).await?;
+    } else {
+        let sql = "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = $1";
+        link.run(sql, &[&seq]).await?;
+    }
+    let Some(before) = indexed else { return Ok(()) };
+    let after = Document { content: None, metadata: None, ..before.clone() };
+    derived::replace(link, covered, &before, &after).await
+}
+
+/// Lets PostgreSQL reuse the place of erased texts, and says what only whoever runs the server can do: its files cannot be
+/// looked through from here.
+pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
+    let mut kept = Vec::new();
+    for table in ERASED_FROM {
+        let sql = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1::text)";
+        let owned = link.one(sql, &[&table]).await?.map_or(Ok(false), |row| get(&row, 0))?;
+        let vacuumed = match owned {
+            true => link.client().batch_execute(&format!("VACUUM {table}")).await.is_ok(),
+            false => false,
+        };
+        if !vacuumed {
+            kept.push(table);
+        }
+    }
+    let mut notes = Vec::new();
+    if !kept.is_empty() {
+        notes.push(format!(
+            "this role may not clean up behind itself: the text stands in the server's files until VACUUM has run on {}",
+            kept.join(", ")
+        ));
+    }
+    notes.push(
+        "the server's own files were not looked through: pages that were written before stand in its write-ahead log, in \
+         archives of it, on standbys and in base backups until those are recycled or expire, and words of the text may \
+         stay keys of the search index until `REINDEX INDEX search_words`; see docs/storage.md"
+            .to_string(),
+    );
+    Ok(Swept { notes, ..Swept::default() })
+}

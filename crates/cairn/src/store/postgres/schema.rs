@@ -1,0 +1,167 @@
+//! The schema: recognising a log, making a new one, bringing an old one up to date, refusing the rest.
+
+use std::path::PathBuf;
+
+use cairn_core::entry::{GENESIS, Genesis};
+use cairn_core::log::{Edge, leaf_hash};
+use tokio_postgres::{Client, Error, GenericClient};
+
+use super::connect::{Address, Pool};
+use super::error::store_error;
+use crate::error::OpenError;
+use crate::store::{Birth, StoreError};
+
+/// Each brings the schema from its index to the next version. Never edited once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_cairn.sql")];
+
+/// Lists everything that stands in the schema.
+pub const OBJECTS: &str = include_str!("../../../migrations/postgres/objects.sql");
+
+/// What that list says of a schema that this program made.
+pub const EXPECTED: &str = include_str!("../../../migrations/postgres/expected.txt");
+
+/// The version this program writes.
+pub const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Why a database cannot be used.
+pub enum PrepareError {
+    /// PostgreSQL reported something, or could not be reached.
+    Store(StoreError),
+    /// It holds something else.
+    NotOurs,
+    /// It was written by a later version.
+    Newer(i64),
+    /// It was written by an earlier version, and this role may not bring it up to date.
+    Older(i64),
+    /// There is no log, and none was asked to be made.
+    Empty,
+}
+
+impl From<Error> for PrepareError {
+    fn from(error: Error) -> PrepareError {
+        PrepareError::Store(store_error(error))
+    }
+}
+
+impl From<StoreError> for PrepareError {
+    fn from(error: StoreError) -> PrepareError {
+        PrepareError::Store(error)
+    }
+}
+
+impl PrepareError {
+    /// Names the database.
+    pub fn at(self, address: &Address) -> OpenError {
+        let path = PathBuf::from(address.to_string());
+        match self {
+            PrepareError::Store(source) => OpenError::Store { path, source },
+            PrepareError::NotOurs => {
+                let found = format!("its schema `{}` holds tables of another program", address.schema());
+                OpenError::NotOurs { path, found }
+            }
+            PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
+            PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
+            PrepareError::Empty => OpenError::Missing { path },
+        }
+    }
+}
+
+/// Makes sure that the database is ours and current. A new one gets its schema and its first entry, once, however many
+/// servers start at the same time.
+pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareError> {
+    let mut link = pool.open().await?;
+    let schema = pool.address().schema().to_string();
+    let client: &mut Client = link.client_mut();
+    let version = recognise(client, &schema).await?;
+    if version == VERSION {
+        return Ok(());
+    }
+    if version == 0 && birth.is_none() {
+        return Err(PrepareError::Empty);
+    }
+    let transaction = client.transaction().await?;
+    // Everyone who finds the schema old waits here for the first to bring it up to date.
+    transaction
+        .execute("SELECT pg_advisory_xact_lock(hashtextextended('cairn ' || $1, 0))", &[&schema])
+        .await?;
+    let version = recognise(&transaction, &schema).await?;
+    if version == VERSION {
+        return Ok(());
+    }
+    let brought = bring_up_to_date(&transaction, &schema, version, birth).await;
+    match brought {
+        Err(PrepareError::Store(StoreError::NotAllowed)) if version > 0 => {
+            return Err(PrepareError::Older(version));
+        }
+        done => done?,
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn bring_up_to_date(
+    client: &impl GenericClient,
+    schema: &str,
+    version: i64,
+    birth: Option<&Birth>,
+) -> Result<(), PrepareError> {
+    if version == 0 {
+        // Even asking for one that is there takes a right that whoever made it for us may not have given.
+        let there = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)";
+        if !client.query_one(there, &[&schema]).await?.get::<_, bool>(0) {
+            client.batch_execute(&format!("CREATE SCHEMA \"{schema}\"")).await?;
+        }
+        client.batch_execute("CREATE TABLE cairn_version (version BIGINT NOT NULL)").await?;
+        client.batch_execute("INSERT INTO cairn_version VALUES (0)").await?;
+    }
+    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
+        client.batch_execute(migration).await?;
+        if index == 0 {
+            begin_log(client, birth.ok_or(PrepareError::Empty)?).await?;
+        }
+    }
+    client.execute("UPDATE cairn_version SET version = $1", &[&VERSION]).await?;
+    Ok(())
+}
+
+/// The version of our schema, 0 if there is none yet.
+async fn recognise(client: &impl GenericClient, schema: &str) -> Result<i64, PrepareError> {
+    // In this order: another server that makes the schema meanwhile makes all of it at once.
+    let anything = "SELECT EXISTS (
+                      SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1)";
+    let anything: bool = client.query_one(anything, &[&schema]).await?.try_get(0)?;
+    let ours = "SELECT to_regclass(format('%I.cairn_version', $1::text)) IS NOT NULL";
+    let ours: bool = client.query_one(ours, &[&schema]).await?.try_get(0)?;
+    match (ours, anything) {
+        (false, false) => return Ok(0),
+        (false, true) => return Err(PrepareError::NotOurs),
+        (true, _) => {}
+    }
+    let rows = client.query("SELECT version FROM cairn_version", &[]).await?;
+    let [row] = &rows[..] else {
+        return Err(StoreError::Damaged("its version is not noted once".into()).into());
+    };
+    let version: i64 = row.try_get(0)?;
+    if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
+}
+
+async fn begin_log(client: &impl GenericClient, birth: &Birth) -> Result<(), Error> {
+    let mut leaf = Vec::new();
+    Genesis { origin: &birth.origin, timestamp: birth.timestamp.as_str() }.write(&mut leaf);
+    let hash = leaf_hash(&leaf);
+    let mut edge = Edge::empty();
+    edge.push(hash, &mut |_| {});
+    client
+        .execute(
+            "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, $1, $2, $3)",
+            &[&GENESIS, &leaf, &&hash.0[..]],
+        )
+        .await?;
+    client
+        .execute(
+            "INSERT INTO log (one, origin, size, root) VALUES (1, $1, 1, $2)",
+            &[&birth.origin, &&edge.root().0[..]],
+        )
+        .await?;
+    client.batch_execute("INSERT INTO derived (one, through, documents, words) VALUES (1, 0, 0, 0)").await
+}

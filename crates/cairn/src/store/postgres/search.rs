@@ -1,0 +1,172 @@
+//! Full-text search: an index says which texts may match, the texts say which do and how well.
+
+use cairn_core::thought::SEALED;
+use futures::{TryStreamExt, pin_mut};
+use tokio_postgres::types::ToSql;
+
+use super::Result;
+use super::connect::Link;
+use super::error::store_error;
+use super::read::thoughts_at;
+use super::row::{get, number, wrong_form};
+use crate::search::{SearchHit, Terms};
+use crate::store::SearchScope;
+use crate::store::words::{Counted, Query, Weights, Words};
+
+/// How much a match in the metadata counts beside one in the content.
+const METADATA: f64 = 0.5;
+/// Words for session, task and type, which SQLite's index counts as words of the text.
+const SCOPE_WORDS: usize = 3;
+/// Beyond so many texts that hold a word, how many there are is estimated.
+const COUNTED: f64 = 20_000.0;
+
+/// The words that say where a thought belongs, as the index holds them.
+pub fn scope_words(session_no: i64, task_no: i64, kind: &str) -> [String; SCOPE_WORDS] {
+    [format!("=s{session_no}"), format!("=t{task_no}"), format!("=k{kind}")]
+}
+
+/// What of a content is searchable: the words of a sealed one would stand in the index in the clear.
+pub fn searchable(content: Option<&str>) -> Option<&str> {
+    content.filter(|content| !content.starts_with(SEALED))
+}
+
+/// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
+pub async fn search(
+    link: &Link,
+    terms: &Terms,
+    scope: &SearchScope<'_>,
+    limit: usize,
+    newest: usize,
+) -> Result<(Vec<SearchHit>, bool)> {
+    let query = Query::new(terms);
+    let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
+    let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
+    let Found { mut matches, looked_at, more } = find(link, &query, &candidates, newest).await?;
+    let weights = weights(link, &query, &matches, looked_at).await?;
+    let mut ranked: Vec<(f64, i64)> =
+        matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    ranked.truncate(limit);
+    let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
+    let mut thoughts = thoughts_at(link, &seqs).await?;
+    let mut hits = Vec::with_capacity(ranked.len());
+    for (rank, seq) in ranked {
+        let Some((thought, metadata)) = thoughts.remove(&seq) else { continue };
+        let content = if thought.sealed { "" } else { thought.content.as_str() };
+        let snippet = query.snippet(&[content, metadata.as_deref().unwrap_or("")]);
+        hits.push(SearchHit { thought, rank, snippet });
+    }
+    Ok((hits, more))
+}
+
+/// The words of the scope; none if it names a label that does not exist.
+async fn scope_of(link: &Link, scope: &SearchScope<'_>) -> Result<Option<Vec<String>>> {
+    let mut words = Vec::new();
+    let numbered = [
+        ('s', "SELECT no FROM session WHERE name = $1", scope.session_id),
+        ('t', "SELECT no FROM task WHERE name = $1", scope.task_id),
+    ];
+    for (letter, sql, name) in numbered {
+        let Some(name) = name else { continue };
+        let Some(row) = link.one(sql, &[&name]).await? else { return Ok(None) };
+        words.push(format!("={letter}{}", number(&row, 0)?));
+    }
+    words.extend(scope.kind.map(|kind| format!("=k{kind}")));
+    Ok(Some(words))
+}
+
+struct Found {
+    /// The newest that match, by their position in the log.
+    matches: Vec<(i64, Counted)>,
+    /// How many texts were looked at for that.
+    looked_at: usize,
+    /// Whether there were more.
+    more: bool,
+}
+
+/// Looks at what the index names, newest first, until there are enough. Texts come one at a time, however long they are.
+async fn find(link: &Link, query: &Query, candidates: &str, newest: usize) -> Result<Found> {
+    let statement = link
+        .statement(
+            "SELECT s.seq, t.content, t.metadata FROM search s JOIN thought t ON t.seq = s.seq
+             WHERE s.words @@ $1::text::tsquery AND s.seq < $2 ORDER BY s.seq DESC LIMIT $3",
+        )
+        .await?;
+    let at_a_time = newest as i64 + 1;
+    let mut found = Found { matches: Vec::new(), looked_at: 0, more: false };
+    let mut words = Words::default();
+    let mut before = i64::MAX;
+    loop {
+        let values: [&(dyn ToSql + Sync); 3] = [&candidates, &before, &at_a_time];
+        let rows = link.client().query_raw(&statement, values).await.map_err(store_error)?;
+        pin_mut!(rows);
+        let mut seen = 0;
+        while let Some(row) = rows.try_next().await.map_err(store_error)? {
+            before = get(&row, 0)?;
+            seen += 1;
+            if found.more {
+                continue;
+            }
+            let content = searchable(get(&row, 1)?).unwrap_or("");
+            let metadata = get::<Option<&str>>(&row, 2)?.unwrap_or("");
+            let Some(mut counted) = query.count(&[(content, 1.0), (metadata, METADATA)], &mut words) else {
+                continue;
+            };
+            if found.matches.len() == newest {
+                found.more = true;
+                continue;
+            }
+            counted.words += SCOPE_WORDS;
+            found.matches.push((before, counted));
+        }
+        found.looked_at += seen as usize;
+        if found.more || seen < at_a_time {
+            return Ok(found);
+        }
+    }
+}
+
+async fn weights(
+    link: &Link,
+    query: &Query,
+    matches: &[(i64, Counted)],
+    looked_at: usize,
+) -> Result<Weights> {
+    let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
+    let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
+    let mut holding = Vec::with_capacity(query.phrases.len());
+    for (index, phrase) in query.phrases.iter().enumerate() {
+        let Some(words) = phrase.query().filter(|_| !matches.is_empty()) else {
+            holding.push(0);
+            continue;
+        };
+        let mut count = count(link, "search", &words).await?;
+        if phrase.is_several() {
+            // The index knows which texts hold all its words, not in which they stand side by side.
+            let with = matches.iter().filter(|(_, counted)| counted.found[index] > 0.0).count();
+            count = (count as f64 * with as f64 / looked_at.max(1) as f64).round().max(with as f64) as u64;
+        }
+        holding.push(count);
+    }
+    Ok(Weights::new(documents, words, &holding))
+}
+
+/// How many texts of a table hold some words. Counting takes as long as there are many, so of a word that PostgreSQL knows
+/// to be common its own estimate is taken.
+pub async fn count(link: &Link, table: &str, words: &str) -> Result<u64> {
+    // No word has a quotation mark in it; those around it are doubled inside another text.
+    let quoted = words.replace('\'', "''");
+    let explain = format!("EXPLAIN SELECT 1 FROM {table} WHERE words @@ '{quoted}'::tsquery");
+    let plan = link.client().query(&explain, &[]).await.map_err(store_error)?;
+    let estimate = plan.first().and_then(|row| {
+        let line: &str = row.try_get(0).ok()?;
+        line.split("rows=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    match estimate {
+        Some(estimate) if estimate > COUNTED => Ok(estimate as u64),
+        _ => {
+            let sql = format!("SELECT count(*) FROM {table} WHERE words @@ $1::text::tsquery");
+            number(&link.one(&sql, &[&words]).await?.ok_or_else(wrong_form)?, 0)
+        }
+    }
+}
