@@ -1,4 +1,4 @@
-//! The behaviour of the library over a real SQLite file.
+//! The behaviour of the library over a real SQLite file, or over a PostgreSQL server: see `harness`.
 
 #[path = "it/harness.rs"]
 mod harness;
@@ -60,6 +60,9 @@ mod sessions;
 /// Changing what is stored behind Cairn's back: `verify` must name it.
 #[path = "it/tamper.rs"]
 mod tamper;
+/// The same on PostgreSQL, where it is another language.
+#[path = "it/tamper_postgres.rs"]
+mod tamper_postgres;
 /// Access tokens.
 #[path = "it/token.rs"]
 mod token;

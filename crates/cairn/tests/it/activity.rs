@@ -1,7 +1,6 @@
 use cairn::{Activity, Durability, Error, Options};
-use rusqlite::TransactionBehavior;
 
-use crate::harness::{TestCairn, plan};
+use crate::harness::{TestCairn, on_postgres, plan, sqlites_own};
 
 #[test]
 fn nothing_written_counts_nothing_and_starts_no_writer() {
@@ -42,13 +41,18 @@ fn writes_that_come_at_once_share_commits() {
 fn a_commit_that_fails_is_counted_and_its_reason_kept() {
     let db = TestCairn::with(Options::new().automatic_checkpoints(false));
     db.record(plan("t", "before")).unwrap();
-    let no_luck = "CREATE TRIGGER no_luck BEFORE INSERT ON entry BEGIN SELECT raise(ABORT, 'no luck'); END";
+    let no_luck = match on_postgres() {
+        false => "CREATE TRIGGER no_luck BEFORE INSERT ON entry BEGIN SELECT raise(ABORT, 'no luck'); END",
+        true => "CREATE TRIGGER no_luck BEFORE INSERT ON entry EXECUTE FUNCTION refuse('no luck')",
+    };
     db.sql().execute_batch(no_luck).unwrap();
     db.record(plan("t", "lost")).unwrap_err();
     let activity = db.activity();
     assert_eq!((activity.commits, activity.failed_commits, activity.queued), (1, 1, 0));
     assert!(activity.last_failure.is_some_and(|why| why.contains("no luck")));
-    db.sql().execute_batch("DROP TRIGGER no_luck").unwrap();
+    db.sql()
+        .execute_batch(if on_postgres() { "DROP TRIGGER no_luck ON entry" } else { "DROP TRIGGER no_luck" })
+        .unwrap();
     db.ready_to_write().unwrap();
     db.record(plan("t", "after")).unwrap();
     assert!(db.activity().last_failure.is_some(), "it did fail");
@@ -72,8 +76,8 @@ fn whether_it_can_write_is_found_out_without_writing() {
 #[test]
 fn a_database_that_another_holds_is_busy_and_free_again_afterwards() {
     let db = TestCairn::new();
-    let mut other = db.sql();
-    let held = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    let other = db.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = std::time::Instant::now();
     std::thread::scope(|scope| {
         let asks: Vec<_> = (0..4).map(|_| scope.spawn(|| db.ready_to_write())).collect();
@@ -82,7 +86,7 @@ fn a_database_that_another_holds_is_busy_and_free_again_afterwards() {
         }
     });
     assert!(started.elapsed().as_secs() < 60);
-    drop(held);
+    other.execute_batch("ROLLBACK").unwrap();
     db.ready_to_write().unwrap();
     db.record(plan("t", "x")).unwrap();
 }
@@ -91,6 +95,7 @@ fn a_database_that_another_holds_is_busy_and_free_again_afterwards() {
 #[cfg(unix)]
 fn a_file_that_cannot_be_written_is_read_only() {
     use std::os::unix::fs::PermissionsExt;
+    sqlites_own!("the rights of a file");
     let db = TestCairn::new();
     let path = db.folder().join("copy.db");
     db.backup(&path, &mut |_| {}).unwrap();
@@ -106,8 +111,7 @@ fn a_file_that_cannot_be_written_is_read_only() {
 fn a_log_that_was_put_back_is_refused() {
     let db = TestCairn::signing();
     db.record(plan("t", "old")).unwrap();
-    let old = db.folder().join("old.db");
-    db.backup(&old, &mut |_| {}).unwrap();
+    let old = db.copy("old.db");
     db.record(plan("t", "new")).unwrap();
     db.checkpoint().unwrap();
     let put_back = db.options().open(&old).unwrap();

@@ -16,7 +16,9 @@ use cairn::{
     Thought, ThoughtType, Timestamp,
 };
 use controls::CONTROLS;
-use rusqlite::{Connection, params};
+use rusqlite::params;
+
+use crate::harness::{Folder, Sql, copy};
 
 /// What a layer does.
 #[derive(Clone, Copy, PartialEq)]
@@ -45,13 +47,13 @@ impl Says {
 
 /// A database of 60 thoughts in three tasks and two sessions, stated three times; its key and its head are elsewhere.
 struct Scene {
-    folder: tempfile::TempDir,
+    folder: Folder,
     origin: String,
 }
 
 impl Scene {
     fn new() -> Scene {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = Folder::new();
         std::fs::create_dir(folder.path().join("data")).unwrap();
         let mut scene = Scene { folder, origin: String::new() };
         let cairn = scene.open();
@@ -79,7 +81,7 @@ impl Scene {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("data/cairn.db")
+        self.folder.database("data/cairn.db")
     }
 
     fn keys(&self) -> KeyFolder {
@@ -98,21 +100,9 @@ impl Scene {
         cairn::load_key(&self.keys().path(&self.origin)).unwrap().unwrap()
     }
 
-    /// Runs `attack` on the file, with every trigger gone; they are put back afterwards.
-    fn attack(&self, attack: impl FnOnce(&Connection)) {
-        let sql = Connection::open(self.path()).unwrap();
-        let triggers: Vec<String> = sql
-            .prepare("SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
-            .unwrap()
-            .query_map([], |row| row.get(0))
-            .unwrap()
-            .map(Result::unwrap)
-            .collect();
-        drop(sql);
-        let sql = forger::open(&self.path());
-        attack(&sql);
-        triggers.iter().for_each(|trigger| sql.execute_batch(trigger).unwrap());
-        sql.close().unwrap();
+    /// Runs `attack` on the database, with every trigger gone; they are put back afterwards.
+    fn attack(&self, attack: impl FnOnce(&Sql)) {
+        Sql::open(&self.path()).unprotected(attack);
     }
 
     /// `verify` with the log's public key, and nothing else from outside.
@@ -151,7 +141,7 @@ struct Case {
     run: fn(&Scene),
 }
 
-fn edit(sql: &Connection, statement: &str) {
+fn edit(sql: &Sql, statement: &str) {
     assert!(sql.execute(statement, []).unwrap() > 0, "{statement}");
 }
 
@@ -163,16 +153,6 @@ fn rewrite(scene: &Scene, keys: &[&SigningKey]) {
         let (size, root) = forger::rebuild_log(sql);
         forger::restate(sql, size, root, keys);
     });
-}
-
-fn copy(from: &Path, to: &Path) {
-    for end in ["", "-wal", "-shm"] {
-        let name = |path: &Path| PathBuf::from(format!("{}{end}", path.display()));
-        let _ = std::fs::remove_file(name(to));
-        if name(from).exists() {
-            std::fs::copy(name(from), name(to)).unwrap();
-        }
-    }
 }
 
 fn copy_folder(from: &Path, to: &Path) {
@@ -390,7 +370,7 @@ const CASES: [Case; 20] = [
         head: Yes,
         words: "the newest part of the log is gone",
         run: |scene| {
-            let backup = scene.folder.path().join("backup.db");
+            let backup = scene.folder.database("backup.db");
             copy(&scene.path(), &backup);
             let cairn = scene.open();
             more(&cairn, "after the backup");
@@ -424,7 +404,7 @@ const CASES: [Case; 20] = [
         head: Yes,
         words: "another branch",
         run: |scene| {
-            let branch = scene.folder.path().join("branch.db");
+            let branch = scene.folder.database("branch.db");
             copy(&scene.path(), &branch);
             let cairn = scene.open();
             more(&cairn, "one view");
@@ -510,15 +490,17 @@ const CASES: [Case; 20] = [
 fn every_attack_is_noticed_by_the_layers_that_should_and_by_no_other() {
     let mut wrong = Vec::new();
     let scene = Scene::new();
-    let pristine = tempfile::tempdir().unwrap();
+    let pristine = Folder::new();
     copy_folder(scene.folder.path(), pristine.path());
+    copy(&scene.path(), &pristine.database("data/cairn.db"));
     for (number, case) in CASES.iter().enumerate() {
         // In the same place each time: what is remembered of a log names it.
         std::fs::remove_dir_all(scene.folder.path()).unwrap();
         copy_folder(pristine.path(), scene.folder.path());
+        copy(&pristine.database("data/cairn.db"), &scene.path());
         let key = scene.secret().verifying_key().clone();
         (case.run)(&scene);
-        let sql = Connection::open(scene.path()).unwrap();
+        let sql = Sql::open(&scene.path());
         let (chains, trees) = (forger::chains_are_broken(&sql), forger::trees_are_broken(&sql));
         drop(sql);
         let report = scene.with_key(&key);
@@ -564,7 +546,7 @@ fn honest_use_is_never_called_wrong() {
         let scene = Scene::new();
         let key = scene.secret().verifying_key().clone();
         (control.run)(&scene);
-        let sql = Connection::open(scene.path()).unwrap();
+        let sql = Sql::open(&scene.path());
         assert_eq!(forger::chains_are_broken(&sql), control.unreadable, "{}", control.what);
         assert!(!forger::trees_are_broken(&sql), "{}", control.what);
         drop(sql);

@@ -3,7 +3,7 @@
 use cairn::{Error, FileState, NewThought, NodeChange, NodeQuery, Thought, ThoughtType};
 use serde_json::{Value, json};
 
-use crate::harness::{TestCairn, issues};
+use crate::harness::{TestCairn, issues, sqlites_own};
 
 /// A plan of three steps, the middle one of which needs `needs`.
 fn plan(needs: &[&str]) -> Value {
@@ -344,29 +344,25 @@ fn one_changed_character_of_a_stored_snapshot_is_found() {
     let sound = db.context_verify(1).unwrap();
     assert!(sound.valid, "{}", sound.message);
     assert_eq!(sound.stored_hash, sound.recalculated_hash);
-    let sql = db.sql();
-    sql.execute_batch(
-        "DROP TRIGGER snapshot_no_update;
-         UPDATE snapshot SET data = replace(data, 'Load the rows', 'Load the cows')",
-    )
-    .unwrap();
+    db.tamper("UPDATE snapshot SET data = replace(data, 'Load the rows', 'Load the cows')");
     let verdict = db.context_verify(1).unwrap();
     assert!(!verdict.valid && verdict.stored_hash != verdict.recalculated_hash, "{verdict:?}");
     // Whoever changes the hash as well has the log against him.
-    let data: String = sql.query_row("SELECT data FROM snapshot", [], |row| row.get(0)).unwrap();
-    sql.execute("UPDATE snapshot SET content_hash = ?1", [cairn::Sha::of(data.as_bytes()).0]).unwrap();
+    let data: String = db.sql().query_row("SELECT data FROM snapshot", [], |row| row.get(0)).unwrap();
+    db.tamper(&format!("UPDATE snapshot SET content_hash = x'{}'", cairn::Sha::of(data.as_bytes())));
     let verdict = db.context_verify(1).unwrap();
     assert!(!verdict.valid && verdict.stored_hash == verdict.recalculated_hash, "{verdict:?}");
     assert!(verdict.message.contains("content_hash"), "{}", verdict.message);
     assert!(matches!(db.context_verify(2), Err(Error::NotFound { .. })));
     assert!(!db.verify(&cairn::Scope::All).unwrap().valid());
     // And what was changed is not vouched for again.
-    sql.execute("UPDATE snapshot SET content_hash = ?1", [sound.stored_hash.unwrap().0]).unwrap();
+    db.tamper(&format!("UPDATE snapshot SET content_hash = x'{}'", sound.stored_hash.unwrap()));
     assert!(matches!(db.context_create("import", None), Err(Error::Conflict(_))));
 }
 
 #[test]
 fn a_database_of_the_first_schema_is_brought_up_to_date() {
+    sqlites_own!("a file of the first version");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cairn.db");
     std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/schema-1.db"), &path).unwrap();

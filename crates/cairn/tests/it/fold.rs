@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use cairn::core::Sha;
 use cairn::{BriefRequest, Cairn, NewSession, Options, Scope};
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use serde_json::{Value, json};
 
-use crate::harness::{TestCairn, counting};
+use crate::harness::{Sql, TestCairn, counting, on_postgres};
 
 fn early() -> Options {
     counting().keep_states_after(8)
@@ -30,13 +30,13 @@ fn filled(options: Options, turns: usize) -> TestCairn {
     db
 }
 
-fn kept(sql: &Connection) -> Option<(u64, String)> {
+fn kept(sql: &Sql) -> Option<(u64, String)> {
     let row = sql.query_row("SELECT seq, state FROM fold", [], |row| Ok((row.get(0)?, row.get(1)?)));
     row.ok()
 }
 
 /// Puts another state in place of what is kept, with the digest that belongs to it.
-fn forge(sql: &Connection, change: impl Fn(&str) -> String) {
+fn forge(sql: &Sql, change: impl Fn(&str) -> String) {
     let (seq, state) = kept(sql).unwrap();
     let changed = change(&state);
     assert_ne!(changed, state);
@@ -81,11 +81,19 @@ fn states_are_kept_ever_more_rarely() {
     let db = TestCairn::with(early());
     db.session_open(NewSession { session_id: Some("s".into()), ..NewSession::default() }).unwrap();
     let sql = db.sql();
-    sql.execute_batch(
-        "CREATE TABLE written (seq);
-         CREATE TRIGGER noted AFTER INSERT ON fold BEGIN INSERT INTO written VALUES (new.seq); END;
-         CREATE TRIGGER changed AFTER UPDATE ON fold BEGIN INSERT INTO written VALUES (new.seq); END;",
-    )
+    sql.execute_batch(match on_postgres() {
+        false => {
+            "CREATE TABLE written (seq);
+             CREATE TRIGGER noted AFTER INSERT ON fold BEGIN INSERT INTO written VALUES (new.seq); END;
+             CREATE TRIGGER changed AFTER UPDATE ON fold BEGIN INSERT INTO written VALUES (new.seq); END;"
+        }
+        true => {
+            "CREATE TABLE written (seq BIGINT);
+             CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql
+               AS $$ BEGIN INSERT INTO written VALUES (new.seq); RETURN new; END $$;
+             CREATE TRIGGER noted AFTER INSERT OR UPDATE ON fold FOR EACH ROW EXECUTE FUNCTION note()"
+        }
+    })
     .unwrap();
     for number in 0..60 {
         // A new handle each time: how long ago the last was kept must be seen from the file.
@@ -93,13 +101,7 @@ fn states_are_kept_ever_more_rarely() {
         turn(&cairn, "s", number);
         cairn.close();
     }
-    let seqs: Vec<u64> = sql
-        .prepare("SELECT seq FROM written")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let seqs: Vec<u64> = sql.query("SELECT seq FROM written", [], |row| row.get(0)).unwrap();
     assert!(seqs.len() >= 6 && seqs.len() <= 14, "{seqs:?}");
     assert!(seqs.is_sorted(), "{seqs:?}");
 }
@@ -117,6 +119,9 @@ fn damage_is_not_taken_for_a_state() {
         "UPDATE fold SET state = ''",
         "UPDATE fold SET state = CAST(x'ff' AS TEXT)",
     ] {
+        if on_postgres() && change.contains("CAST") {
+            continue; // A text there is always a text.
+        }
         let copy = filled(early(), 10);
         assert_eq!(copy.sql().execute(change, []).unwrap(), 1);
         let report = copy.verify(&Scope::All).unwrap();
@@ -162,7 +167,8 @@ fn somebody_who_writes_holds_up_no_reader() {
     assert_eq!(told(&db), sound);
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     sql.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(kept(&sql), None);
+    // Where the writer does not have the whole database to itself, nobody had to do without.
+    assert_eq!(kept(&sql).is_some(), on_postgres());
     assert_eq!(told(&db), sound);
     assert!(kept(&sql).is_some());
 }

@@ -487,21 +487,10 @@ fn a_changed_event_body_or_brief_is_found() {
             "UPDATE brief SET data = replace(data, 'fry!', 'boil')",
         ),
     ] {
-        let sql = db.sql();
-        let triggers: Vec<String> = ["event_no_update", "body_no_update", "brief_no_update"]
-            .iter()
-            .map(|name| {
-                let text = "SELECT sql FROM sqlite_schema WHERE name = ?1";
-                let text = sql.query_row(text, [name], |row| row.get(0)).unwrap();
-                sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-                text
-            })
-            .collect();
-        sql.execute_batch(change).unwrap();
+        db.tamper(change);
         assert!(!db.another().verify(&Scope::All).unwrap().valid(), "{change}");
         assert_eq!(db.another().brief_verify(brief.as_str()).unwrap().valid, Some(false), "{change}");
-        sql.execute_batch(undo).unwrap();
-        triggers.iter().for_each(|trigger| sql.execute_batch(trigger).unwrap());
+        db.tamper(undo);
         db.check();
     }
 }

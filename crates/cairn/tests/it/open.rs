@@ -2,9 +2,8 @@ use std::fs;
 use std::path::Path;
 
 use cairn::{Cairn, Durability, OpenError, Options};
-use rusqlite::Connection;
 
-use crate::harness::{TestCairn, plan};
+use crate::harness::{Folder, Sql, TestCairn, on_postgres, plan, sqlites_own, tables};
 
 fn refused(path: &Path) -> OpenError {
     Cairn::open(path).err().expect("must be refused")
@@ -13,6 +12,7 @@ fn refused(path: &Path) -> OpenError {
 #[test]
 #[cfg(unix)]
 fn a_new_database_is_for_its_owner_alone() {
+    sqlites_own!("the rights of a file");
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cairn.db");
@@ -26,6 +26,7 @@ fn a_new_database_is_for_its_owner_alone() {
 
 #[test]
 fn a_missing_folder_is_named() {
+    sqlites_own!("a folder");
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nowhere");
     match refused(&missing.join("cairn.db")) {
@@ -36,8 +37,8 @@ fn a_missing_folder_is_named() {
 
 #[test]
 fn a_missing_file_is_made_only_when_asked_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cairn.db");
+    let folder = Folder::new();
+    let path = folder.database("cairn.db");
     let opened = Options::new().create(false).open(&path);
     assert!(matches!(opened.err(), Some(OpenError::Missing { .. })));
     assert!(!path.exists());
@@ -47,6 +48,7 @@ fn a_missing_file_is_made_only_when_asked_for() {
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
+    sqlites_own!("any file");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
     let text = "these are my notes\n".repeat(100);
@@ -61,9 +63,18 @@ fn a_file_that_is_no_database_is_left_alone() {
 
 #[test]
 fn a_database_of_another_program_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("other.db");
-    Connection::open(&path).unwrap().execute_batch("CREATE TABLE customer (id)").unwrap();
+    let folder = Folder::new();
+    let path = folder.database("other.db");
+    if on_postgres() {
+        let schema = path.to_str().unwrap().split_once("?schema=").unwrap().1;
+        Sql::open(&path)
+            .execute_batch(&format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.customer (id INT)"))
+            .unwrap();
+        assert!(matches!(refused(&path), OpenError::NotOurs { .. }));
+        assert_eq!(tables(&Sql::open(&path)), ["customer"]);
+        return;
+    }
+    Sql::open(&path).execute_batch("CREATE TABLE customer (id)").unwrap();
     let before = fs::read(&path).unwrap();
     assert!(matches!(refused(&path), OpenError::NotOurs { .. }));
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -72,26 +83,31 @@ fn a_database_of_another_program_is_left_alone() {
 #[test]
 fn a_newer_file_is_refused_with_both_versions() {
     let db = TestCairn::new();
-    db.sql().pragma_update(None, "user_version", 99).unwrap();
+    let (newer, known) = match on_postgres() {
+        false => ("PRAGMA user_version = 99", 5),
+        true => ("UPDATE cairn_version SET version = 99", 1),
+    };
+    db.sql().execute_batch(newer).unwrap();
     match refused(&db.path()) {
-        OpenError::Newer { found: 99, known: 5, .. } => {}
+        OpenError::Newer { found: 99, known: found, .. } => assert_eq!(found, known),
         other => panic!("{other}"),
     }
 }
 
 #[test]
 fn our_files_can_be_told_by_their_application_id() {
+    sqlites_own!("the header of a file");
     let db = TestCairn::new();
-    let id: i64 = db.sql().pragma_query_value(None, "application_id", |row| row.get(0)).unwrap();
+    let id: i64 = db.sql().query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap();
     assert_eq!(id, 0x4341_524e);
-    let mode: String = db.sql().pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    let mode: String = db.sql().query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
 
 #[test]
 fn ten_that_open_a_new_file_at_once_share_one_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cairn.db");
+    let folder = Folder::new();
+    let path = folder.database("cairn.db");
     let origins: Vec<String> = std::thread::scope(|scope| {
         let open = || {
             let cairn = Cairn::open(&path).unwrap();

@@ -1,7 +1,7 @@
 use cairn::core::tree::nest;
 use cairn::{Error, Filter, NewThought, ThoughtType};
 
-use crate::harness::{TestCairn, issues, plan};
+use crate::harness::{TestCairn, issues, plan, sqlites_own};
 
 fn contents(page: &cairn::Page) -> Vec<&str> {
     page.records.iter().map(|record| record.content.as_str()).collect()
@@ -231,6 +231,7 @@ fn an_action_leads_back_to_every_path_that_led_to_it() {
 
 #[test]
 fn a_backup_is_a_whole_database_that_verifies() {
+    sqlites_own!("backups of PostgreSQL are its own tools' work");
     let db = TestCairn::new();
     for i in 0..50 {
         db.record(plan("t", &i.to_string())).unwrap();
@@ -248,6 +249,7 @@ fn a_backup_is_a_whole_database_that_verifies() {
 
 #[test]
 fn a_backup_never_replaces_a_file_and_leaves_no_half_one() {
+    sqlites_own!("backups of PostgreSQL are its own tools' work");
     let db = TestCairn::new();
     let taken = db.folder().join("taken.db");
     std::fs::write(&taken, "precious").unwrap();

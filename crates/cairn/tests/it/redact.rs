@@ -6,10 +6,20 @@ use cairn::{
 };
 use serde_json::json;
 
-use crate::harness::{TestCairn, issues, plan};
+use crate::harness::{Sql, TestCairn, issues, on_postgres, plan, sqlites_own, tables};
 
-/// Whether the bytes stand in the database file or in what waits beside it, in any case of the letters.
+/// Whether the bytes stand in the database file or in what waits beside it, in any case of the letters. On PostgreSQL, where
+/// files are the server's, whether they stand in any row.
 pub fn stands(path: &Path, needle: &str) -> bool {
+    if on_postgres() {
+        let sql = Sql::open(path);
+        let stands = |table: &String| {
+            let count =
+                format!("SELECT count(*) FROM {table} AS t WHERE strpos(lower(t::TEXT), lower(?1)) > 0");
+            sql.query_row(&count, [needle], |row| row.get::<i64>(0)).unwrap() > 0
+        };
+        return tables(&sql).iter().any(stands);
+    }
     ["", "-wal", "-shm", "-journal"].iter().any(|end| {
         let bytes = std::fs::read(format!("{}{end}", path.display())).unwrap_or_default();
         let (bytes, needle) = (bytes.to_ascii_lowercase(), needle.to_ascii_lowercase());
@@ -20,6 +30,16 @@ pub fn stands(path: &Path, needle: &str) -> bool {
 pub fn redact(cairn: &Cairn, id: &str) -> Result<Redacted, Error> {
     let (actor, reason) = ("ann".to_string(), "a person's name (GDPR art. 17)".to_string());
     cairn.redact(&Redact { target: id.to_string(), actor, reason })
+}
+
+/// What is said to be left, but for what is always said on PostgreSQL: that the server's files were not looked through.
+pub fn left(done: &Redacted) -> Vec<&str> {
+    let servers = |remnant: &&str| remnant.starts_with("the server's own files were not looked through");
+    assert_eq!(
+        done.remnants.iter().filter(|remnant| servers(&remnant.as_str())).count(),
+        usize::from(on_postgres())
+    );
+    done.remnants.iter().map(String::as_str).filter(|remnant| !servers(remnant)).collect()
 }
 
 fn found(cairn: &Cairn, query: &str) -> usize {
@@ -45,7 +65,7 @@ fn the_text_goes_and_everything_else_stays() {
     let done = redact(&db, told.id.as_str()).unwrap();
     assert_eq!((done.kind, &done.fields[..]), ("thought", &["content", "metadata"][..]));
     assert_eq!((done.target_seq, done.seq, done.content_hash), (told.seq, after.seq + 1, told.content_hash));
-    assert!(done.remnants.is_empty() && done.also_in.is_empty(), "{done:?}");
+    assert!(left(&done).is_empty() && done.also_in.is_empty(), "{done:?}");
 
     let now = db.get(told.id.as_str()).unwrap().unwrap();
     let redaction = now.redacted.clone().unwrap();
@@ -173,7 +193,7 @@ fn nothing_of_it_is_left_in_the_files() {
             assert!(stands(&db.path(), needle), "{case}: {needle} is there before");
         }
         let done = redact(&db, thought.id.as_str()).unwrap();
-        assert!(done.remnants.is_empty(), "{case}: {:?}", done.remnants);
+        assert!(left(&done).is_empty(), "{case}: {:?}", done.remnants);
         for needle in &needles {
             assert!(
                 !stands(&db.path(), needle),
@@ -194,6 +214,7 @@ fn nothing_of_it_is_left_in_the_files() {
 /// A page that was given back without being overwritten, as B-trees leave them, is found and overwritten.
 #[test]
 fn copies_in_unused_parts_of_the_file_go_as_well() {
+    sqlites_own!("the bytes of the file");
     let db = TestCairn::real();
     let thought = db.record(plan("t", "Pumpernickelium in an unused page")).unwrap();
     let sql = db.sql();
@@ -234,6 +255,7 @@ fn copies_in_unused_parts_of_the_file_go_as_well() {
 
 #[test]
 fn what_cannot_be_erased_now_is_said() {
+    sqlites_own!("on PostgreSQL it is said each time");
     let db = TestCairn::real();
     let thought = db.record(plan("t", "Pumpernickelium for a reader")).unwrap();
     let reader = db.sql();
@@ -261,7 +283,9 @@ fn what_others_say_as_well_is_theirs() {
     let one = db.record(plan("t", text)).unwrap();
     db.record(plan("t", text)).unwrap();
     let done = redact(&db, one.id.as_str()).unwrap();
-    assert!(!done.vacuumed && done.remnants[0].contains("stand in other records as well"), "{done:?}");
+    // A server is not looked through.
+    assert!(on_postgres() || left(&done)[0].contains("stand in other records as well"), "{done:?}");
+    assert!(!done.vacuumed);
     assert_eq!(found(&db, "sentence"), 1);
     db.check();
 }
@@ -318,7 +342,7 @@ fn briefs_that_repeat_it_are_named_and_can_be_redacted_too() {
     assert_eq!(db.brief_verify(&later).unwrap().valid, Some(true));
 
     let done = redact(&db, &brief).unwrap();
-    assert_eq!((done.kind, &done.fields[..], &done.remnants[..]), ("brief", &["data"][..], &[][..]));
+    assert_eq!((done.kind, &done.fields[..], left(&done)), ("brief", &["data"][..], vec![]));
     let view = db.brief(&brief).unwrap().unwrap();
     assert!(view.brief.is_null() && view.redacted.unwrap().by == "ann");
     let verdict = db.brief_verify(&brief).unwrap();
@@ -341,17 +365,11 @@ fn a_redaction_that_is_none_is_found() {
     let db = TestCairn::new();
     let (thought, brief) = told(&db, "a text");
     db.record(plan("t", "another")).unwrap();
-    let off =
-        "DROP TRIGGER thought_no_update; DROP TRIGGER brief_no_update; DROP TRIGGER redaction_no_delete;";
     let wrong = |db: &TestCairn, change: &str, scope: &Scope| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("copy.db");
-        db.backup(&path, &mut |_| {}).unwrap();
-        let sql = rusqlite::Connection::open(&path).unwrap();
-        sql.execute_batch(&format!("{off} {change}")).unwrap();
-        sql.close().unwrap();
+        let path = db.copy("copy.db");
+        Sql::open(&path).unprotected(|sql| sql.execute_batch(change).unwrap());
         let report = Cairn::open(&path).unwrap().verify(scope).unwrap();
-        let finding = report.findings.into_iter().find(|finding| finding.table != "sqlite_schema");
+        let finding = report.findings.into_iter().next();
         finding.map(|finding| (finding.reason.as_str(), finding.table, finding.message)).unwrap_or_default()
     };
     let session = Scope::Session("s".into());
@@ -379,6 +397,9 @@ fn a_redaction_that_is_none_is_found() {
         ("UPDATE thought SET content = NULL WHERE id = 'r2'", "thought", 1),
         ("UPDATE thought SET hash = zeroblob(32) WHERE id = 'r1'", "thought", 2),
     ] {
+        if on_postgres() && change.contains("CAST") {
+            continue; // A text there is always a text.
+        }
         for scope in [&Scope::All, &session].iter().take(scopes) {
             let found = wrong(&db, change, scope);
             assert_eq!(found.1, table, "{change} {scope:?}: {found:?}");

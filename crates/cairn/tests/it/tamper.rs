@@ -6,10 +6,10 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
 
-use crate::harness::TestCairn;
+use crate::harness::{TestCairn, sqlites_own};
 
 /// A database with something in every column that can hold something.
-fn filled() -> TestCairn {
+pub fn filled() -> TestCairn {
     let db = TestCairn::signing();
     let mut parent: Option<String> = None;
     for i in 0..60 {
@@ -130,7 +130,7 @@ impl Copy {
 /// Tables outside the evidence. Tokens say who may come in, not what was recorded: the log does not tell of them, so
 /// nothing could tell whether they were changed. Whoever can write the file can add one as well, and what is recorded
 /// with it still stands in the log.
-const OUTSIDE: [&str; 1] = ["token"];
+pub const OUTSIDE: [&str; 1] = ["token"];
 
 /// Tables whose rows we write, and those that FTS5 keeps beneath `search`.
 fn tables(sql: &Connection) -> Vec<String> {
@@ -206,6 +206,7 @@ fn pick(rows: &[Vec<Value>], salt: usize) -> usize {
 
 #[test]
 fn any_changed_cell_is_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     let model = Copy::of(&db).sql;
     let mut tried = 0;
@@ -254,6 +255,7 @@ fn any_changed_cell_is_found() {
 
 #[test]
 fn any_deleted_row_is_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     let model = Copy::of(&db).sql;
     for table in tables(&model) {
@@ -276,6 +278,7 @@ fn any_deleted_row_is_found() {
 
 #[test]
 fn any_doubled_row_is_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     let model = Copy::of(&db).sql;
     for table in tables(&model) {
@@ -323,6 +326,7 @@ fn any_doubled_row_is_found() {
 
 #[test]
 fn any_two_swapped_rows_are_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     for (table, key, columns) in [
         ("thought", "seq", "id, content, content_hash"),
@@ -391,6 +395,7 @@ fn any_two_swapped_rows_are_found() {
 /// What cannot be read must not pass for what is not there: text that is no UTF-8, where nothing was written.
 #[test]
 fn a_value_that_cannot_be_read_is_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     for (table, column, key) in [
         ("context", "metadata", "id = 1"),
@@ -418,6 +423,7 @@ fn a_value_that_cannot_be_read_is_found() {
 /// refuse it, until someone has taken the word out of the schema and put it back.
 #[test]
 fn a_number_that_is_stored_as_text_is_found() {
+    sqlites_own!("its twin is in tamper_postgres");
     let db = filled();
     let model = Copy::of(&db).sql;
     let mut tried = 0;

@@ -1,6 +1,6 @@
 use cairn::{Cairn, Error, NewToken, Options, Timestamp, TokenAdded, TokenScope};
 
-use crate::harness::{TestCairn, issues, plan};
+use crate::harness::{TestCairn, issues, plan, sqlites_own};
 
 fn new(name: &str, scope: TokenScope) -> NewToken {
     NewToken { name: name.into(), scope, agent_id: None }
@@ -44,6 +44,7 @@ fn what_is_not_the_token_to_the_letter_is_nothing() {
 
 #[test]
 fn the_file_does_not_hold_the_token_and_nothing_prints_it() {
+    sqlites_own!("the bytes of the file");
     let db = TestCairn::new();
     let added = add(&db, "ci");
     let secret = &added.token[19..];
@@ -125,14 +126,13 @@ fn tokens_are_no_part_of_the_log_nor_of_what_is_verified_or_exported() {
     let mut bundle = Vec::new();
     db.export(&cairn::bundle::ExportOptions::default(), &mut bundle, &mut |_| {}).unwrap();
     assert!(!String::from_utf8(bundle).unwrap().contains(&added.info.id));
-    let copy = db.folder().join("copy.db");
-    db.backup(&copy, &mut |_| {}).unwrap();
-    let copy = Cairn::open(copy).unwrap();
+    let copy = Cairn::open(db.copy("copy.db")).unwrap();
     assert_eq!(copy.token_check(&added.token).unwrap().unwrap().scope, TokenScope::Admin);
 }
 
 #[test]
 fn a_file_from_before_there_were_tokens_is_brought_up_to_date() {
+    sqlites_own!("a file of an earlier version");
     let db = TestCairn::new();
     db.record(plan("t", "x")).unwrap();
     db.sql().execute_batch("DROP TABLE token; PRAGMA user_version = 4").unwrap();

@@ -11,12 +11,14 @@ use cairn::{
 };
 use rusqlite::params;
 
+use crate::harness::{Folder, Sql, copy as copied};
+
 /// A database, its keys and what is remembered of it, in three folders.
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+        let place = Place(Folder::new());
         for name in ["data", "elsewhere"] {
             std::fs::create_dir(place.0.path().join(name)).unwrap();
         }
@@ -28,7 +30,7 @@ impl Place {
     }
 
     fn database(&self) -> PathBuf {
-        self.path("data/cairn.db")
+        self.0.database("data/cairn.db")
     }
 
     fn keys(&self) -> KeyFolder {
@@ -58,7 +60,7 @@ fn change(cairn: &Cairn, op: KeyOp, key: &VerifyingKey, last_trusted_size: Optio
 
 /// States the log as it is, behind Cairn's back.
 fn state(path: &Path, key: &SigningKey) -> u64 {
-    let sql = rusqlite::Connection::open(path).unwrap();
+    let sql = Sql::open(path);
     let (origin, size, root): (String, u64, [u8; 32]) = sql
         .query_row("SELECT origin, size, root FROM log", [], |row| {
             Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -69,29 +71,10 @@ fn state(path: &Path, key: &SigningKey) -> u64 {
     size
 }
 
-/// Changes what triggers protect; they are put back afterwards.
-fn without_triggers(sql: &rusqlite::Connection, attack: impl FnOnce()) {
-    let triggers: Vec<(String, String)> = sql
-        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    triggers.iter().for_each(|(name, _)| sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap());
-    attack();
-    triggers.iter().for_each(|(_, text)| sql.execute_batch(text).unwrap());
-}
-
 /// Makes the tree fit the entries again.
-fn rebuild_tree(sql: &rusqlite::Connection) {
-    let hashes: Vec<[u8; 32]> = sql
-        .prepare("SELECT hash FROM entry ORDER BY seq")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+fn rebuild_tree(sql: &Sql) {
+    let hashes: Vec<[u8; 32]> =
+        sql.query("SELECT hash FROM entry ORDER BY seq", [], |row| row.get(0)).unwrap();
     sql.execute_batch("DELETE FROM node").unwrap();
     let mut edge = Edge::empty();
     for hash in hashes {
@@ -165,8 +148,7 @@ fn a_key_entry_that_lies_about_its_place_brings_in_no_key() {
     let forger = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
     change(&forger, KeyOp::Add, theirs.verifying_key(), None);
     forger.close();
-    let sql = rusqlite::Connection::open(place.database()).unwrap();
-    without_triggers(&sql, || {
+    Sql::open(&place.database()).unprotected(|sql| {
         let leaf: Vec<u8> =
             sql.query_row("SELECT leaf FROM entry WHERE seq = ?1", [stated.size], |row| row.get(0)).unwrap();
         let text = String::from_utf8(leaf).unwrap();
@@ -176,9 +158,8 @@ fn a_key_entry_that_lies_about_its_place_brings_in_no_key() {
             params![stated.size, text.as_bytes(), leaf_hash(text.as_bytes()).0],
         )
         .unwrap();
-        rebuild_tree(&sql);
+        rebuild_tree(sql);
     });
-    drop(sql);
     state(&place.database(), &theirs);
     let report = verified_with(&Options::new().open(place.database()).unwrap(), &key);
     assert!(!report.valid(), "{report:?}");
@@ -193,11 +174,9 @@ fn the_end_of_a_key_cannot_be_hidden_under_another_kind() {
     let stated = cairn.checkpoint().unwrap();
     change(&cairn, KeyOp::Revoke, place.secret(&stated.origin).verifying_key(), Some(stated.size));
     cairn.close();
-    let sql = rusqlite::Connection::open(place.database()).unwrap();
-    without_triggers(&sql, || {
+    Sql::open(&place.database()).unprotected(|sql| {
         sql.execute("UPDATE entry SET kind = 'continuation' WHERE seq = ?1", [stated.size]).unwrap();
     });
-    drop(sql);
     let report = Options::new().open(place.database()).unwrap().verify(&Scope::All).unwrap();
     assert_eq!(report.findings[0].seq, Some(stated.size), "{report:?}");
 }
@@ -210,11 +189,11 @@ fn another_log_in_the_place_of_one_that_was_seen_is_reported() {
     let seen = cairn.checkpoint().unwrap();
     cairn.close();
     // The past as somebody would like it, in a log of a new name.
-    let other = place.path("elsewhere/cairn.db");
+    let other = place.0.database("elsewhere/cairn.db");
     let forger = Options::new().signer(KeyFolder::new(place.path("other-keys"))).open(&other).unwrap();
     think(&forger, "another one");
     forger.close();
-    std::fs::copy(&other, place.database()).unwrap();
+    copied(&other, &place.database());
     let cairn = place.open();
     assert!(matches!(cairn.standing(), Standing::OtherLog { .. }));
     let report = cairn.verify(&Scope::All).unwrap();
@@ -227,7 +206,7 @@ fn another_log_in_the_place_of_one_that_was_seen_is_reported() {
     let known = place.options().open(&other).unwrap();
     known.checkpoint().unwrap();
     known.close();
-    std::fs::copy(&other, place.database()).unwrap();
+    copied(&other, &place.database());
     let report = place.open().verify(&Scope::All).unwrap();
     assert!(report.valid(), "{report:?}");
     assert!(report.notes.iter().any(|note| note.contains(&seen.origin)), "{:?}", report.notes);
@@ -240,8 +219,8 @@ fn a_short_copy_with_another_past_is_no_older_copy() {
     think(&cairn, "one");
     cairn.checkpoint().unwrap();
     cairn.close();
-    let copy = place.path("elsewhere/copy.db");
-    std::fs::copy(place.database(), &copy).unwrap();
+    let copy = place.0.database("elsewhere/copy.db");
+    copied(&place.database(), &copy);
     let cairn = place.open();
     for text in ["two", "three", "four"] {
         think(&cairn, text);
@@ -267,17 +246,17 @@ fn a_rollback_is_noticed_although_a_copy_was_looked_at_since() {
     let cairn = place.open();
     think(&cairn, "one");
     cairn.close();
-    let (old, copy) = (place.path("elsewhere/old.db"), place.path("elsewhere/copy.db"));
-    std::fs::copy(place.database(), &old).unwrap();
+    let (old, copy) = (place.0.database("elsewhere/old.db"), place.0.database("elsewhere/copy.db"));
+    copied(&place.database(), &old);
     let cairn = place.open();
     think(&cairn, "two");
     cairn.close();
     // A copy is stated: from now on that is where the log was last.
-    std::fs::copy(place.database(), &copy).unwrap();
+    copied(&place.database(), &copy);
     let there = place.options().open(&copy).unwrap();
     there.checkpoint().unwrap();
     there.close();
-    std::fs::copy(&old, place.database()).unwrap();
+    copied(&old, &place.database());
     let cairn = place.open();
     assert!(matches!(cairn.standing(), Standing::Behind { same_place: true, .. }), "{:?}", cairn.standing());
     assert!(!cairn.verify(&Scope::All).unwrap().valid());
@@ -307,11 +286,9 @@ fn a_size_that_somebody_made_up_keeps_nobody_waiting() {
     let cairn = place.open();
     think(&cairn, "one");
     cairn.close();
-    let sql = rusqlite::Connection::open(place.database()).unwrap();
-    without_triggers(&sql, || {
+    Sql::open(&place.database()).unprotected(|sql| {
         sql.execute("UPDATE log SET size = ?1", [i64::MAX]).unwrap();
     });
-    drop(sql);
     let database = place.database();
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

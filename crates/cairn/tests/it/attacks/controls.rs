@@ -4,7 +4,8 @@ use cairn::core::entry::KeyOp;
 use cairn::core::note::VerifyingKey;
 use cairn::{NewThought, ThoughtType};
 
-use super::{Scene, copy, more};
+use super::{Scene, more};
+use crate::harness::copy;
 
 /// Something that people do.
 pub struct Control {
@@ -72,7 +73,7 @@ pub const CONTROLS: [Control; 6] = [
             let cairn = scene.open();
             more(&cairn, "acknowledged");
             // The files as they are at this moment, as a power cut would leave them.
-            let crashed = scene.folder.path().join("crashed.db");
+            let crashed = scene.folder.database("crashed.db");
             copy(&scene.path(), &crashed);
             std::mem::forget(cairn);
             copy(&crashed, &scene.path());

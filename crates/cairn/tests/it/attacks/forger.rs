@@ -1,11 +1,13 @@
-//! What somebody can do who has the file, SQLite, and this very code: edit rows, and make everything fit again.
+//! What somebody can do who has the database, its tools, and this very code: edit rows, and make everything fit again.
 
 use cairn::Sha;
 use cairn::core::entry::{THOUGHT, ThoughtEntry, metadata_commitment};
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::SigningKey;
 use cairn::core::thought::{TaskLink, chain_hash, task_hash};
-use rusqlite::{Connection, params};
+use rusqlite::params;
+
+use crate::harness::Sql;
 
 /// One thought, as its row has it.
 #[derive(Clone)]
@@ -31,31 +33,14 @@ pub struct Row {
     pub chain_hash: Sha,
 }
 
-/// A database with nothing in the way of those who write to it.
-pub fn open(path: &std::path::Path) -> Connection {
-    let sql = Connection::open(path).unwrap();
-    let names: Vec<String> = sql
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    for name in names {
-        sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
-    }
-    sql
-}
-
-pub fn rows(sql: &Connection) -> Vec<Row> {
+pub fn rows(sql: &Sql) -> Vec<Row> {
     let sha = |bytes: Vec<u8>| Sha(bytes.try_into().unwrap());
-    sql.prepare(
+    sql.query(
         "SELECT t.seq, t.id, t.type, t.task_no, k.name, t.position, s.name, t.step_index, t.parent_seq, t.agent_id,
            t.action_id, t.timestamp, t.content, t.metadata, t.salt, t.prev_hash, t.hash, t.content_hash, t.chain_hash
          FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no ORDER BY t.seq",
-    )
-    .unwrap()
-    .query_map([], |row| {
+        [],
+        |row| {
         Ok(Row {
             seq: row.get(0)?,
             id: row.get(1)?,
@@ -79,8 +64,6 @@ pub fn rows(sql: &Connection) -> Vec<Row> {
         })
     })
     .unwrap()
-    .map(Result::unwrap)
-    .collect()
 }
 
 fn own_hash(row: &Row, prev_hash: Sha) -> Sha {
@@ -96,7 +79,7 @@ fn own_hash(row: &Row, prev_hash: Sha) -> Sha {
 }
 
 /// Whether the task chains alone, read from the rows, show that something is wrong.
-pub fn chains_are_broken(sql: &Connection) -> bool {
+pub fn chains_are_broken(sql: &Sql) -> bool {
     let mut heads: std::collections::HashMap<i64, (i64, Sha)> = std::collections::HashMap::new();
     rows(sql).iter().any(|row| {
         let (position, head) = heads.get(&row.task_no).copied().unwrap_or((-1, Sha::ZERO));
@@ -109,7 +92,7 @@ pub fn chains_are_broken(sql: &Connection) -> bool {
 }
 
 /// Whether the session trees alone, read from the rows, show that something is wrong.
-pub fn trees_are_broken(sql: &Connection) -> bool {
+pub fn trees_are_broken(sql: &Sql) -> bool {
     let rows = rows(sql);
     rows.iter().any(|row| {
         let parent = row.parent_seq.map(|seq| rows.iter().find(|other| other.seq == seq));
@@ -126,7 +109,7 @@ pub fn trees_are_broken(sql: &Connection) -> bool {
 }
 
 /// Makes both chains fit the rows again.
-pub fn relink(sql: &Connection) {
+pub fn relink(sql: &Sql) {
     let mut rows = rows(sql);
     let mut heads: std::collections::HashMap<i64, Sha> = std::collections::HashMap::new();
     for index in 0..rows.len() {
@@ -151,16 +134,11 @@ pub fn relink(sql: &Connection) {
 }
 
 /// Makes the log fit the rows again: every leaf, every node, the root.
-pub fn rebuild_log(sql: &Connection) -> (u64, Sha) {
+pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
     let rows = rows(sql);
-    let others: Vec<(i64, String, Vec<u8>)> = sql
-        .prepare("SELECT seq, kind, leaf FROM entry WHERE kind <> 'thought' ORDER BY seq")
-        .unwrap()
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    let mut leaves: Vec<(i64, String, Vec<u8>)> = others;
+    let others = "SELECT seq, kind, leaf FROM entry WHERE kind <> 'thought' ORDER BY seq";
+    let mut leaves: Vec<(i64, String, Vec<u8>)> =
+        sql.query(others, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     leaves.extend(rows.iter().map(|row| (row.seq, THOUGHT.to_string(), leaf(row, &rows))));
     leaves.sort_by_key(|(seq, _, _)| *seq);
     sql.execute_batch("DELETE FROM entry; DELETE FROM node").unwrap();
@@ -218,7 +196,7 @@ fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
 }
 
 /// States the log anew, with whatever keys there are, in the place of everything that was stated before.
-pub fn restate(sql: &Connection, size: u64, root: Sha, keys: &[&SigningKey]) {
+pub fn restate(sql: &Sql, size: u64, root: Sha, keys: &[&SigningKey]) {
     let origin: String = sql.query_row("SELECT origin FROM log", [], |row| row.get(0)).unwrap();
     let note = Checkpoint::new(&origin, size, root).unwrap().signed(keys).unwrap();
     sql.execute_batch("DELETE FROM checkpoint").unwrap();

@@ -1,7 +1,6 @@
 //! A bundle with all that can happen to a log, which every release must be able to verify and to import.
 
 use std::io::Cursor;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::forge::{Bundle, SCRIPT, both, export, python, verify};
 use super::redacted::with_keys;
+use crate::harness::Folder;
 use crate::redact::redact;
 
 /// Made once, by the test that is ignored below; never written again.
@@ -50,8 +50,9 @@ impl Signer for Keys {
 }
 
 /// The log of the golden bundle, but for what is random in it.
-fn made(folder: &Path) -> Cairn {
-    std::fs::create_dir(folder.join("roadmaps")).unwrap();
+fn made(folder: &Folder) -> Cairn {
+    let roadmaps = folder.path().join("roadmaps");
+    std::fs::create_dir(&roadmaps).unwrap();
     let (ids, seconds) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(0)));
     let open = |keys: Vec<SigningKey>| {
         let (ids, seconds) = (ids.clone(), seconds.clone());
@@ -62,7 +63,7 @@ fn made(folder: &Path) -> Cairn {
         let options = Options::new().automatic_checkpoints(false).clock(clock);
         let options = options.ids(move || format!("r{}", ids.fetch_add(1, Ordering::Relaxed)));
         let options = if keys.is_empty() { options } else { options.signer(Keys(keys)) };
-        options.open(folder.join("cairn.db")).unwrap()
+        options.roadmaps(&roadmaps).open(folder.database("cairn.db")).unwrap()
     };
     let log = open(Vec::new());
     let origin = log.status().unwrap().origin;
@@ -78,7 +79,7 @@ fn made(folder: &Path) -> Cairn {
     log.record(think("a sealed 😀 secret").seal().metadata(metadata("sealed"))).unwrap();
     let gone = log.record(think("a sealed secret that must go").seal().metadata(metadata("gone"))).unwrap();
     let plan = json!({"title": "Plan 😀", "nodes": [{"id": "a", "label": "A"}, {"id": "b", "label": "B"}]});
-    std::fs::write(folder.join("roadmaps/plan.json"), plan.to_string()).unwrap();
+    std::fs::write(roadmaps.join("plan.json"), plan.to_string()).unwrap();
     let context = log.context_create("plan", Some(metadata("plan"))).unwrap().context;
     log.record(NewThought { context_id: Some(context.context_id), ..think("based on it").task("u") })
         .unwrap();
@@ -114,10 +115,10 @@ fn made(folder: &Path) -> Cairn {
 #[test]
 #[ignore = "makes the golden bundle, once"]
 fn make_the_golden_bundle() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/bundle-2.cairn.jsonl");
     assert!(std::fs::metadata(file).is_ok_and(|found| found.len() == 0), "it is there already");
-    std::fs::write(file, with_keys(&made(folder.path()), Selection::All)).unwrap();
+    std::fs::write(file, with_keys(&made(&folder), Selection::All)).unwrap();
 }
 
 #[test]
@@ -171,8 +172,8 @@ fn a_log_like_the_golden_one_still_looks_the_same() {
         };
         bundle.lines.iter().map(|line| (fields(line), kind(line))).collect()
     };
-    let folder = tempfile::tempdir().unwrap();
-    let today = with_keys(&made(folder.path()), Selection::All);
+    let folder = Folder::new();
+    let today = with_keys(&made(&folder), Selection::All);
     assert_eq!(shape(&today), shape(GOLDEN));
 }
 

@@ -8,16 +8,17 @@ use cairn::{Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKe
 use serde_json::json;
 
 use super::forge::{Bundle, both, checkpoint, export, session, verify};
+use crate::harness::{Folder, Sql};
 
 /// A log with a key in a folder.
 struct Signed {
-    folder: tempfile::TempDir,
+    folder: Folder,
     cairn: Option<Cairn>,
 }
 
 impl Signed {
     fn new() -> Signed {
-        let mut signed = Signed { folder: tempfile::tempdir().unwrap(), cairn: None };
+        let mut signed = Signed { folder: Folder::new(), cairn: None };
         signed.open();
         signed.think("with the first key");
         signed.cairn().checkpoint().unwrap();
@@ -29,7 +30,7 @@ impl Signed {
             cairn.close();
         }
         let options = Options::new().signer(self.keys()).automatic_checkpoints(false);
-        self.cairn = Some(options.open(self.folder.path().join("cairn.db")).unwrap());
+        self.cairn = Some(options.open(self.folder.database("cairn.db")).unwrap());
     }
 
     fn cairn(&self) -> &Cairn {
@@ -94,7 +95,7 @@ impl Signed {
             must_have_signed: true,
         };
         let outside = Outside { keys: vec![given], ..Outside::default() };
-        let report = Cairn::open(self.folder.path().join("cairn.db"))
+        let report = Cairn::open(self.folder.database("cairn.db"))
             .unwrap()
             .verify_against(&Scope::All, outside, &|_| {})
             .unwrap();
@@ -198,7 +199,7 @@ fn a_key_past_its_time_neither_signs_nor_vouches_for_another() {
     let new = log.key();
     let origin = log.origin();
     log.cairn.take().unwrap().close();
-    log.cairn = Some(Cairn::open(log.folder.path().join("cairn.db")).unwrap());
+    log.cairn = Some(Cairn::open(log.folder.database("cairn.db")).unwrap());
     let thief = foreign(&origin);
     log.change(KeyOp::Add, thief.verifying_key(), None);
     let sign = |keys: &[&SigningKey]| {
@@ -206,10 +207,10 @@ fn a_key_past_its_time_neither_signs_nor_vouches_for_another() {
         assert!(report.valid());
         let head = log.cairn().checkpoint().unwrap();
         let note = Checkpoint::new(&origin, head.size, head.root).unwrap().signed(keys).unwrap();
-        let sql = rusqlite::Connection::open(log.folder.path().join("cairn.db")).unwrap();
-        sql.execute_batch("DROP TRIGGER IF EXISTS checkpoint_no_update").unwrap();
-        sql.execute("UPDATE checkpoint SET note = ?2 WHERE size = ?1", (head.size, note.to_string()))
-            .unwrap();
+        Sql::open(&log.folder.database("cairn.db")).unprotected(|sql| {
+            let change = "UPDATE checkpoint SET note = ?2 WHERE size = ?1";
+            sql.execute(change, (head.size, note.to_string())).unwrap();
+        });
         head.size
     };
     sign(&[&old, &thief]);

@@ -8,6 +8,7 @@ use cairn::core::note::VerifyingKey;
 use cairn::{Cairn, Durability, Error, NewThought, Options, ThoughtType};
 
 use super::forge::{both, export, filled, key_of, python, session, task, verify};
+use crate::harness::Folder;
 use crate::harness::TestCairn;
 
 /// A bundle that every release must be able to verify, and never writes again.
@@ -105,9 +106,9 @@ impl Write for Pieces {
 
 #[test]
 fn five_thousand_records_go_line_by_line_in_bounded_time() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let cairn: Cairn =
-        Options::new().durability(Durability::Normal).open(folder.path().join("cairn.db")).unwrap();
+        Options::new().durability(Durability::Normal).open(folder.database("cairn.db")).unwrap();
     let draft = |n: u64| {
         let draft = NewThought::new(ThoughtType::Plan, format!("thought {n}")).agent("ada");
         draft.task(format!("t{}", n % 50)).session(format!("s{}", n % 7))
