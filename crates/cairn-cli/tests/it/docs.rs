@@ -127,6 +127,7 @@ fn every_link_in_the_documents_leads_somewhere() {
         "docs/briefs.md",
         "docs/witnesses.md",
         "docs/serving.md",
+        "docs/storage.md",
         "docs/threat-model.md",
         "docs/architecture.md",
         "examples/pipeline/README.md",

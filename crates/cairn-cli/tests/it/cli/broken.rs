@@ -111,7 +111,17 @@ fn a_folder_and_a_server_are_no_files() {
         run.err,
         "error: `dir` is a folder, not a database\n\nhint: name a file in it: `--db 'dir/cairn.db'`\n"
     );
-    let run = place.run(&["--db", "postgres://localhost/cairn", "list"]);
-    assert_eq!(run.code, 2);
-    assert!(run.err.starts_with("error: PostgreSQL is not supported in this version\n"), "{}", run.err);
+    // Nobody listens there. The password is for the server alone.
+    let run = place.run(&["--db", "postgres://ann:secret@127.0.0.1:1/cairn", "list"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.err.starts_with("error: cannot open `postgres://127.0.0.1:1/cairn?schema=cairn`"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("cannot be reached") && !run.err.contains("secret"), "{}", run.err);
+    let run = place.run(&["--db", "postgres://ann:secret@[/cairn?schema=No", "list"]);
+    assert_eq!(run.code, 1);
+    assert!(run.err.starts_with("error: the address of the database cannot be used: "), "{}", run.err);
+    assert!(!run.err.contains("secret"), "{}", run.err);
 }
