@@ -87,8 +87,12 @@ pub(super) fn reach(report: &Report, width: usize) -> String {
     let mut lines = Vec::new();
     if let Some(by) = &coverage.signed_by {
         let whole = coverage.signed == report.log_size;
-        let up_to =
-            if whole { "whole log".to_string() } else { format!("log up to entry {}", coverage.signed) };
+        // The first entry is entry 0, so a number would be taken for one more than is signed.
+        let up_to = if whole {
+            "whole log".to_string()
+        } else {
+            format!("first {}", count(coverage.signed, "entry"))
+        };
         lines.push(format!("signed: the {up_to}, by {by}"));
     }
     if let Some(seen) = &coverage.outside {
