@@ -36,7 +36,7 @@ impl Scene {
         self.sql.unprotected(|sql| sql.execute_batch(change))?;
         match self.options().open(self.db.path()) {
             Ok(cairn) => {
-                let report = cairn.verify(&Scope::All).unwrap();
+                let report = cairn.verify(&Scope::All).unwrap_or_else(|error| panic!("{change}: {error:?}"));
                 assert!(report.findings.iter().all(|finding| !finding.message.is_empty()));
                 Ok(!report.valid())
             }
@@ -225,6 +225,52 @@ fn any_two_swapped_cells_are_found_on_postgres() {
                 Ok(other) => panic!("{table}.{column}: {other} rows"),
             }
             scene.put_back(&table);
+        }
+    }
+    assert!(tried > 40, "{tried}");
+    scene.check();
+}
+
+/// Nothing where something must be, and numbers as texts: verification comes to its end, and names more than the schema.
+#[test]
+fn a_value_of_another_form_is_found_on_postgres() {
+    if !on_postgres() {
+        return;
+    }
+    let scene = Scene::new();
+    let keys = "SELECT a.attname::TEXT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+                WHERE i.indisprimary AND i.indrelid = (current_schema() || '.' || ?1)::regclass";
+    let mut tried = 0;
+    for table in scene.tables() {
+        let keys: Vec<String> = scene.sql.query(keys, [&table], |row| row.get(0)).unwrap();
+        for (column, kind) in scene.columns(&table) {
+            let required = "SELECT attnotnull FROM pg_attribute WHERE attrelid = (current_schema() || '.' || ?1)::regclass
+                            AND attname = ?2";
+            let required: bool = scene.sql.query_row(required, (&table, &column), |row| row.get(0)).unwrap();
+            if keys.contains(&column) || !required {
+                continue;
+            }
+            let empty = format!(
+                "ALTER TABLE {table} ALTER {column} DROP NOT NULL; UPDATE {table} SET {column} = NULL WHERE {}",
+                middle(&table, &column)
+            );
+            assert!(
+                scene.is_found_after(&empty).unwrap(),
+                "{table}.{column} is empty, and nothing was found"
+            );
+            scene.put_back(&table);
+            scene.sql.execute_batch(&format!("ALTER TABLE {table} ALTER {column} SET NOT NULL")).unwrap();
+            tried += 1;
+            // Columns that triggers name cannot be given another type.
+            let retyped = format!("ALTER TABLE {table} ALTER {column} TYPE TEXT");
+            if kind == "bigint" && scene.sql.execute_batch(&retyped).is_ok() {
+                assert!(
+                    scene.is_found_after(&format!("-- {table}.{column}")).unwrap(),
+                    "{table}.{column} is text, and nothing was found"
+                );
+                let back = format!("ALTER TABLE {table} ALTER {column} TYPE BIGINT USING {column}::BIGINT");
+                scene.sql.execute_batch(&back).unwrap();
+            }
         }
     }
     assert!(tried > 40, "{tried}");

@@ -22,13 +22,18 @@ pub fn is_lost(error: &Error) -> bool {
     }
 }
 
-/// Whether what came back is not what was asked for, which is the driver's word and no server's. It does not say so but in
-/// words.
+/// Whether what came back, or a column that was asked about, is not what it should be. That is the driver's word and no
+/// server's, and the driver does not say so but in words.
 fn is_about_rows(error: &Error) -> bool {
     let words = error.to_string();
-    ["error deserializing column", "invalid column", "query returned an unexpected number of rows"]
-        .iter()
-        .any(|about| words.starts_with(about))
+    [
+        "error deserializing column",
+        "error serializing parameter",
+        "invalid column",
+        "query returned an unexpected number of rows",
+    ]
+    .iter()
+    .any(|about| words.starts_with(about))
 }
 
 /// Translates for the caller; never passes on SQL, a host or a password.
@@ -57,6 +62,17 @@ pub fn store_error(error: Error) -> StoreError {
             StoreError::Busy
         }
         code if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::NotAllowed,
+        // Somebody gave a table another form.
+        code if [
+            SqlState::UNDEFINED_TABLE,
+            SqlState::UNDEFINED_COLUMN,
+            SqlState::UNDEFINED_FUNCTION,
+            SqlState::DATATYPE_MISMATCH,
+        ]
+        .contains(code) =>
+        {
+            StoreError::Damaged("its tables are not those that Cairn makes".into())
+        }
         code if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
             StoreError::Damaged("PostgreSQL reports damaged data".into())
         }
