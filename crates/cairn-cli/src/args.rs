@@ -27,8 +27,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Work on this database instead of the one in the nearest `.cairn` folder, or the user's own
-    #[arg(long, value_name = "PATH", global = true, env = "CAIRN_DB", hide_env_values = true)]
+    /// Work on this database, a file or `postgres://…`, instead of the one in the nearest `.cairn` folder or the user's own
+    #[arg(long, value_name = "PATH|URL", global = true, env = "CAIRN_DB", hide_env_values = true)]
     db: Option<PathBuf>,
     /// Read roadmaps from this folder instead of `roadmaps` beside the database
     #[arg(long, value_name = "DIR", global = true, env = "CAIRN_ROADMAPS", hide_env_values = true)]
