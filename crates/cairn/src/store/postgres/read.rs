@@ -536,13 +536,17 @@ impl Store for PostgresStore {
         self.read(async |link| {
             let row = link
                 .one(
-                    "SELECT (SELECT count(*) FROM thought), (SELECT count(*) FROM task), (SELECT count(*) FROM session),
-                       (SELECT count(*) FROM thought WHERE seq <= (SELECT through FROM derived)),
+                    // Lengths instead of rows: a page of the viewer asks for this, however many there are.
+                    "SELECT (SELECT coalesce(sum(length), 0)::bigint FROM session), (SELECT count(*) FROM task),
+                       (SELECT count(*) FROM session),
+                       (SELECT greatest(0, coalesce(sum(length), 0) - (SELECT count(*) FROM thought
+                         WHERE seq > (SELECT through FROM derived)))::bigint FROM session),
                        (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
                         WHERE relnamespace = to_regnamespace(quote_ident($1)) AND relkind IN ('r', 'p')),
                        (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), current_setting('server_version'),
-                       (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context), (SELECT count(*) FROM event),
-                       (SELECT count(*) FROM brief), (SELECT version FROM cairn_version)",
+                       (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context),
+                       (SELECT coalesce(sum(length), 0)::bigint FROM memory), (SELECT count(*) FROM brief),
+                       (SELECT version FROM cairn_version)",
                     &[&self.address.schema()],
                 )
                 .await?

@@ -489,12 +489,15 @@ impl Store for SqliteStore {
         self.read(|connection| {
             let schema = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
             connection.query_row(
-                "SELECT (SELECT count(*) FROM thought), (SELECT count(*) FROM task), (SELECT count(*) FROM session),
-                   (SELECT count(*) FROM thought WHERE seq <= (SELECT through FROM derived)),
+                // Lengths instead of rows: a page of the viewer asks for this, however many there are.
+                "SELECT (SELECT coalesce(sum(length), 0) FROM session), (SELECT count(*) FROM task),
+                   (SELECT count(*) FROM session),
+                   (SELECT max(0, coalesce(sum(length), 0) - (SELECT count(*) FROM thought
+                     WHERE seq > (SELECT through FROM derived))) FROM session),
                    (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
                    (SELECT timestamp FROM thought ORDER BY seq DESC LIMIT 1), sqlite_version(),
-                   (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context), (SELECT count(*) FROM event),
-                   (SELECT count(*) FROM brief)",
+                   (SELECT count(*) FROM roadmap), (SELECT count(*) FROM context),
+                   (SELECT coalesce(sum(length), 0) FROM memory), (SELECT count(*) FROM brief)",
                 [],
                 |row| {
                     Ok(Counts {
