@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::id::{ActionId, AgentId, BriefId, TaskId, ThoughtId};
+use crate::preview::preview;
 use crate::redaction::Redaction;
-use crate::thought::ThoughtType;
+use crate::thought::{Thought, ThoughtType};
 use crate::time::Timestamp;
 
 /// How many levels a nested answer has at most.
@@ -47,6 +48,27 @@ pub struct Summary {
     /// That it was blanked: there is no content any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<Redaction>,
+}
+
+impl Summary {
+    /// A thought in short: its content cut to so many characters.
+    pub fn of(thought: Thought, chars: usize) -> Summary {
+        Summary {
+            content: preview(&thought.content, chars).into_owned(),
+            id: thought.id,
+            kind: thought.kind,
+            step_index: thought.step_index,
+            task_id: thought.task_id,
+            agent_id: thought.agent_id,
+            parent_id: thought.parent_id,
+            action_id: thought.action_id,
+            context_id: thought.context_id,
+            brief_id: thought.brief_id,
+            timestamp: thought.timestamp,
+            sealed: thought.sealed,
+            redacted: thought.redacted,
+        }
+    }
 }
 
 /// A thought with what follows from it.

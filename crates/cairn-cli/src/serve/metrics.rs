@@ -18,8 +18,8 @@ const BUCKETS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 pub(crate) struct Metrics {
     started: Instant,
     in_flight: AtomicI64,
-    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    request_times: Mutex<BTreeMap<&'static str, Times>>,
+    /// By route and status.
+    requests: Mutex<BTreeMap<(&'static str, u16), Times>>,
     calls: Mutex<BTreeMap<(&'static str, &'static str), Times>>,
     /// The size of the newest checkpoint, and since when it is known here: checkpoints do not say when they were made.
     checkpoint: Mutex<Option<(u64, Instant)>>,
@@ -43,6 +43,14 @@ impl Times {
     }
 }
 
+impl std::ops::AddAssign<&Times> for Times {
+    fn add_assign(&mut self, other: &Times) {
+        self.count += other.count;
+        self.seconds += other.seconds;
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(bucket, more)| *bucket += more);
+    }
+}
+
 /// A request that is being answered.
 pub(crate) struct Busy<'m>(&'m Metrics);
 
@@ -58,7 +66,6 @@ impl Metrics {
             started: Instant::now(),
             in_flight: AtomicI64::new(0),
             requests: Mutex::default(),
-            request_times: Mutex::default(),
             calls: Mutex::default(),
             checkpoint: Mutex::default(),
         }
@@ -72,10 +79,7 @@ impl Metrics {
     /// Notes a reply to a request.
     pub(crate) fn answered(&self, route: &'static str, status: StatusCode, took: Duration) {
         if let Ok(mut requests) = self.requests.lock() {
-            *requests.entry((route, status.as_u16())).or_default() += 1;
-        }
-        if let Ok(mut times) = self.request_times.lock() {
-            times.entry(route).or_default().add(took);
+            requests.entry((route, status.as_u16())).or_default().add(took);
         }
     }
 
@@ -119,15 +123,15 @@ pub(super) async fn answer(site: &Arc<Site>) -> Reply {
     );
     page.one("cairn_event_streams", "gauge", "Browsers that watch.", site.events.open() as f64);
     page.head("cairn_http_requests_total", "counter", "Requests by route and status.");
-    for ((route, status), count) in site.metrics.requests.lock().map(|map| map.clone()).unwrap_or_default() {
-        page.line(
-            "cairn_http_requests_total",
-            &format!("route=\"{route}\",status=\"{status}\""),
-            count as f64,
-        );
+    let requests = site.metrics.requests.lock().map(|map| map.clone()).unwrap_or_default();
+    let mut by_route: BTreeMap<&str, Times> = BTreeMap::new();
+    for ((route, status), times) in &requests {
+        let labels = format!("route=\"{route}\",status=\"{status}\"");
+        page.line("cairn_http_requests_total", &labels, times.count as f64);
+        *by_route.entry(*route).or_default() += times;
     }
     page.head("cairn_http_request_seconds", "histogram", "Time to answer a request, by route.");
-    for (route, times) in site.metrics.request_times.lock().map(|map| map.clone()).unwrap_or_default() {
+    for (route, times) in by_route {
         page.histogram("cairn_http_request_seconds", &format!("route=\"{route}\""), &times);
     }
     page.head("cairn_tool_call_seconds", "histogram", "Time to answer a call, by tool and outcome.");

@@ -18,7 +18,7 @@ pub(crate) use progress::Bar;
 pub(crate) use short_id::ShortIds;
 pub(crate) use style::Palette;
 pub(crate) use table::Table;
-pub(crate) use thoughts::{count, first_line, minute, said, size, trail_block};
+pub(crate) use thoughts::{count, first_line, grouped, minute, said, size, trail_block};
 pub(crate) use tree::draw as draw_tree;
 pub(crate) use visible::visible;
 

@@ -28,8 +28,8 @@ pub(crate) fn minute(timestamp: &Timestamp) -> String {
     timestamp.as_str().get(..16).unwrap_or(timestamp.as_str()).replace('T', " ")
 }
 
-/// `1 thought`, `2 thoughts`, `12,000 thoughts`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
+/// A number with its thousands set apart.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -38,6 +38,12 @@ pub(crate) fn count(number: u64, noun: &str) -> String {
         }
         grouped.push(digit);
     }
+    grouped
+}
+
+/// `1 thought`, `2 thoughts`, `12,000 thoughts`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let grouped = grouped(number);
     match (number, noun.strip_suffix('y')) {
         (1, _) => format!("{grouped} {noun}"),
         (_, Some(stem)) => format!("{grouped} {stem}ies"),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cairn_core::id::{RoadmapId, SessionId};
-use cairn_core::preview::{TRAIL_CHARS, preview};
+use cairn_core::preview::TRAIL_CHARS;
 use cairn_core::roadmap::Snapshot;
 use cairn_core::roadmap::diff::Diff;
 use cairn_core::roadmap::mentions::Mentions;
@@ -199,7 +199,7 @@ impl Cairn {
                         nodes_left_out: (names - nodes.len() - unchanged_nodes.len()) as u64,
                         nodes,
                         unchanged_nodes,
-                        thought: summary(thought),
+                        thought: Summary::of(thought, TRAIL_CHARS),
                     },
                 ));
             }
@@ -225,22 +225,4 @@ fn changes<'a>(before: &'a Snapshot, diff: &Diff) -> HashMap<&'a str, (DriftedNo
             Some((*id, (node, size)))
         })
         .collect()
-}
-
-pub(super) fn summary(thought: Thought) -> Summary {
-    Summary {
-        content: preview(&thought.content, TRAIL_CHARS).into_owned(),
-        id: thought.id,
-        kind: thought.kind,
-        step_index: thought.step_index,
-        task_id: thought.task_id,
-        agent_id: thought.agent_id,
-        parent_id: thought.parent_id,
-        action_id: thought.action_id,
-        context_id: thought.context_id,
-        brief_id: thought.brief_id,
-        timestamp: thought.timestamp,
-        sealed: thought.sealed,
-        redacted: thought.redacted,
-    }
 }

@@ -1,10 +1,10 @@
 //! The snapshots of a roadmap page by page, and the thoughts that rest on one.
 
 use cairn_core::id::SessionId;
+use cairn_core::preview::TRAIL_CHARS;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 
-use super::drift::summary;
 use super::{ContextHead, roadmap_id_of, within};
 use crate::error::Result;
 use crate::handle::Cairn;
@@ -59,7 +59,8 @@ impl Cairn {
         let mut named = Vec::with_capacity(thoughts.len());
         for thought in thoughts {
             let session_id = thought.session_id.clone();
-            named.push(ContextThought { thought: summary(self.shown(thought)?), session_id });
+            named
+                .push(ContextThought { thought: Summary::of(self.shown(thought)?, TRAIL_CHARS), session_id });
         }
         Ok(ThoughtsOnContext { total, thoughts: named })
     }

@@ -1,5 +1,6 @@
 //! `/`: the sessions, newest first, and how the log stands.
 
+use cairn::core::preview::ACTION_CHARS;
 use cairn::{Cairn, EntryHead, ListedSession, SessionsPage, Status, Summary, ThoughtType};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -89,7 +90,10 @@ fn newest_decisions(cairn: &Cairn) -> Result<Vec<Decided>, CliError> {
     for entry in cairn.entries_since(from, LOOK_BACK)?.into_iter().rev().filter(is_decision) {
         let thought = entry.id.as_deref().map(|id| cairn.get(id)).transpose()?.flatten();
         let Some(thought) = thought else { continue };
-        found.push(Decided { session_id: thought.session_id.to_string(), thought: parts::summary(thought) });
+        found.push(Decided {
+            session_id: thought.session_id.to_string(),
+            thought: Summary::of(thought, ACTION_CHARS),
+        });
         if found.len() == DECISIONS {
             break;
         }

@@ -5,7 +5,7 @@ use cairn::{Cairn, Redaction, ThoughtType, Timestamp, TypeCounts};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use crate::term::minute;
+use crate::term::{grouped, minute};
 use crate::web::link;
 use crate::web::text::text;
 
@@ -204,33 +204,7 @@ impl Plan {
     }
 }
 
-/// A number with its thousands set apart.
-pub(super) fn grouped(number: u64) -> String {
-    let words = crate::term::count(number, "entry");
-    words.split(' ').next().unwrap_or_default().to_string()
-}
-
 /// A number of thoughts, as a sentence counts them.
 pub(super) fn thoughts(count: u64) -> String {
     crate::term::count(count, "thought")
-}
-
-/// A thought without its hashes, its content cut.
-pub(super) fn summary(thought: cairn::Thought) -> Summary {
-    let shown = cairn::core::preview::preview(&thought.content, cairn::core::preview::ACTION_CHARS);
-    Summary {
-        content: shown.into_owned(),
-        id: thought.id,
-        kind: thought.kind,
-        step_index: thought.step_index,
-        task_id: thought.task_id,
-        agent_id: thought.agent_id,
-        parent_id: thought.parent_id,
-        action_id: thought.action_id,
-        context_id: thought.context_id,
-        brief_id: thought.brief_id,
-        timestamp: thought.timestamp,
-        sealed: thought.sealed,
-        redacted: thought.redacted,
-    }
 }

@@ -1,5 +1,6 @@
 //! `/search`: thoughts and nodes of current plans, best match first.
 
+use cairn::core::preview::ACTION_CHARS;
 use cairn::{MATCH_END, MATCH_START, NodeQuery, SearchQuery, Summary, ThoughtType};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -7,6 +8,7 @@ use serde::Serialize;
 use super::parts::{self, Plan};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
+use crate::term::grouped;
 use crate::web::link;
 use crate::web::text::text;
 
@@ -130,7 +132,7 @@ fn results(data: &Data) -> Markup {
         @if !data.results.is_empty() {
             h2 { (parts::thoughts(data.results.len() as u64)) ", best match first" }
             @if let Some(newest) = data.ranked_newest {
-                p.hint { "These words are common: only the newest " (parts::grouped(newest)) " matches were ranked. Add a word to search further back." }
+                p.hint { "These words are common: only the newest " (grouped(newest)) " matches were ranked. Add a word to search further back." }
             }
             ul.list {
                 @for hit in &data.results {
@@ -187,7 +189,12 @@ fn marked(snippet: &str) -> Markup {
 impl Hit {
     fn of(hit: cairn::SearchHit) -> Hit {
         let session_id = hit.thought.session_id.to_string();
-        Hit { session_id, rank: hit.rank, snippet: hit.snippet, thought: parts::summary(hit.thought) }
+        Hit {
+            session_id,
+            rank: hit.rank,
+            snippet: hit.snippet,
+            thought: Summary::of(hit.thought, ACTION_CHARS),
+        }
     }
 }
 

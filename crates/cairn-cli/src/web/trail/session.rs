@@ -11,7 +11,7 @@ use super::parts::{self, Plan, plural};
 use super::standing::{Changed, more_changed};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
-use crate::term::count;
+use crate::term::{count, grouped};
 use crate::web::link;
 use crate::web::text::text;
 
@@ -116,7 +116,7 @@ impl Page for Session {
                 @for (kind, number) in parts::of_each(&data.types).into_iter().filter(|(_, number)| *number > 0) {
                     a href={ (link::session(id)) "?type=" (kind.as_str()) }
                         aria-current=[data.list.as_ref().is_some_and(|list| list.kind == kind).then_some("page")] {
-                        (parts::grouped(number)) " " (plural(kind, number))
+                        (grouped(number)) " " (plural(kind, number))
                     }
                 }
                 @if data.has_turns { a href={ (link::session(id)) "/turns" } { "Turns and briefs" } }

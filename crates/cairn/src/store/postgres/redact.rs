@@ -25,19 +25,6 @@ pub async fn seal_key(link: &Link, seq: u64) -> Result<Option<Vec<u8>>> {
     row.map(|row| get(&row, 0)).transpose()
 }
 
-/// Whether the text of what stands at a position is there, and its metadata or salt.
-#[allow(dead_code, reason = "the audit asks for it")]
-pub async fn has_text(link: &Link, seq: u64) -> Result<(bool, bool)> {
-    let row = link
-        .one(
-            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = $1
-             UNION ALL SELECT data IS NOT NULL, false FROM brief WHERE seq = $1 LIMIT 1",
-            &[&at(seq)],
-        )
-        .await?;
-    row.map_or(Ok((false, false)), |row| Ok((get(&row, 0)?, get(&row, 1)?)))
-}
-
 /// The thought or the brief of that id.
 pub async fn target(link: &Link, id: &str) -> Result<Option<Target>> {
     let thought = link

@@ -5,6 +5,7 @@ use cairn::core::id::ThoughtId;
 use maud::{Markup, html};
 
 use super::Data;
+use crate::term::grouped;
 use crate::web::link;
 use crate::web::trail::outline::{Branch, Fork, Line, More, Step};
 use crate::web::trail::parts;
@@ -110,7 +111,7 @@ impl Pen<'_> {
         html! {
             li.fork {
                 @if fork.of > fork.branches.len() {
-                    p.branch-name { (parts::grouped(fork.of as u64)) " " (many) " from here" }
+                    p.branch-name { (grouped(fork.of as u64)) " " (many) " from here" }
                 }
                 ul.branches {
                     @for (place, branch) in fork.branches.iter().enumerate() {
@@ -118,7 +119,7 @@ impl Pen<'_> {
                             li { (self.abandoned(branch)) }
                         } @else {
                             li.branch {
-                                @if fork.of > 1 { p.branch-name { (one) " " (parts::grouped((fork.first + place) as u64)) " of " (parts::grouped(fork.of as u64)) } }
+                                @if fork.of > 1 { p.branch-name { (one) " " (grouped((fork.first + place) as u64)) " of " (grouped(fork.of as u64)) } }
                                 (self.line(&branch.line))
                             }
                         }
@@ -145,7 +146,7 @@ impl Pen<'_> {
     fn more(&self, more: &More, which: &str) -> Markup {
         html! {
             a href=(address(&self.here, more.from.as_ref(), more.after)) {
-                (parts::grouped(more.thoughts)) " more " @if more.thoughts == 1 { "thought" } @else { "thoughts" } (which) " →"
+                (grouped(more.thoughts)) " more " @if more.thoughts == 1 { "thought" } @else { "thoughts" } (which) " →"
             }
         }
     }
