@@ -37,23 +37,40 @@ claim("a thought that another process records over stdio appears while the page 
     window.sameDocument = true;
     window.scrollTo(0, 150);
   });
-  const scrolled = await page.evaluate(() => window.scrollY);
-  assert.ok(scrolled > 50, "the page is too short to scroll");
+  assert.ok((await page.evaluate(() => window.scrollY)) > 50, "the page is too short to scroll");
+  // Where the reader sees it: what stands above may change its height, and the browser makes up for that.
+  const place = () => page.locator("h1").evaluate((heading) => Math.round(heading.getBoundingClientRect().top));
+  const before = await place();
   const content = `recorded meanwhile ${Date.now()}`;
   await recordElsewhere([{ type: "decision", content, session_id: known.live, parent_id: known.live_first }]);
   await page.locator("[data-part=tree]").getByText(content).waitFor();
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
   assert.equal(await page.locator("details#legend").evaluate((details) => details.open), true, "what was open was closed");
-  assert.equal(await page.evaluate(() => window.scrollY), scrolled, "the page moved");
+  assert.equal(await place(), before, "the page moved");
 });
 
 claim("a path that the reader folded away stays so", async ({ open }) => {
-  const page = await open(session(known.demo));
-  await page.locator("details.abandoned summary").click();
+  const page = await open(session(known.given_up));
+  const [path, summary] = [page.locator("details.abandoned"), page.locator("details.abandoned summary")];
+  await summary.click();
+  await summary.focus();
   const content = `afterthought ${Date.now()}`;
-  await recordElsewhere([{ type: "reflection", content, session_id: known.demo }]);
+  await recordElsewhere([{ type: "reflection", content, session_id: known.given_up }]);
   await page.locator("[data-part=tree]").getByText(content).waitFor();
-  assert.equal(await page.locator("details.abandoned").first().evaluate((details) => details.open), false);
+  assert.equal(await path.evaluate((details) => details.open), false);
+  // And who works by keyboard is still there.
+  await page.keyboard.press("Enter");
+  assert.equal(await path.evaluate((details) => details.open), true, "the focus was lost");
+});
+
+claim("a link keeps the focus while the page follows what is recorded", async ({ open }) => {
+  const page = await open(session(known.given_up));
+  const link = page.locator("[data-part=tree] a.words", { hasText: "through the valley" });
+  await link.focus();
+  const content = `looking back ${Date.now()}`;
+  await recordElsewhere([{ type: "reflection", content, session_id: known.given_up }]);
+  await page.locator("[data-part=tree]").getByText(content).waitFor();
+  assert.ok(await link.evaluate((element) => element === document.activeElement), "the focus was lost");
 });
 
 claim("a new session appears on the first page", async ({ open }) => {

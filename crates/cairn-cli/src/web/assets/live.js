@@ -23,13 +23,24 @@
   }
 
   function show(page) {
-    replace("badge", page);
+    const [badge, fresh] = [document.getElementById("badge"), page.getElementById("badge")];
+    if (badge && fresh && badge.outerHTML !== fresh.outerHTML) exchange(badge, fresh);
     for (const part of document.querySelectorAll("[data-part]")) replacePart(part, page);
   }
 
-  function replace(id, page) {
-    const [old, fresh] = [document.getElementById(id), page.getElementById(id)];
-    if (old && fresh) old.replaceWith(fresh);
+  // Puts one element in the place of another; whoever works by keyboard stays where they were.
+  function exchange(old, fresh) {
+    const focused = old.contains(document.activeElement) ? document.activeElement : null;
+    old.replaceWith(fresh);
+    if (focused) twin(focused, fresh)?.focus({ preventScroll: true });
+  }
+
+  // What the reader would take for the same element: the one with its id, the fold of the same part, the same link.
+  function twin(element, fresh) {
+    if (element.id) return document.getElementById(element.id);
+    if (element.matches("summary")) return document.getElementById(element.parentElement.id)?.querySelector("summary");
+    const href = element.getAttribute("href");
+    return href && fresh.querySelector(`a[href="${CSS.escape(href)}"]`);
   }
 
   // A part keeps what the reader has opened in it.
@@ -38,13 +49,11 @@
     if (!fresh || fresh.innerHTML === part.innerHTML) return;
     const open = new Set([...part.querySelectorAll("details[open][id]")].map((d) => d.id));
     const closed = new Set([...part.querySelectorAll("details:not([open])[id]")].map((d) => d.id));
-    const focused = document.activeElement && part.contains(document.activeElement) ? document.activeElement.id : "";
     for (const details of fresh.querySelectorAll("details[id]")) {
       if (open.has(details.id)) details.open = true;
       if (closed.has(details.id)) details.open = false;
     }
-    part.replaceWith(fresh);
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    exchange(part, fresh);
     fresh.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
   }
 

@@ -43,6 +43,7 @@ impl Recorded {
         let secret = server.data("thought_analysis", secret)["id"].as_str().unwrap().to_string();
         let live = json!({ "plan_description": "wait for what comes", "session_id": "live" });
         let live = server.data("thought_plan", live)["id"].clone();
+        path_given_up(&mut server);
         let folder = server.end().folder;
         run(on(&database).args([
             "redact",
@@ -69,6 +70,7 @@ impl Recorded {
             "long_count": 1 + BRANCHES * DEEP,
             "live": "live",
             "live_first": live,
+            "given_up": GIVEN_UP,
             "redacted": secret,
             "hostile": hostile::LABEL,
             "hostile_roadmap": hostile::ROADMAP,
@@ -131,6 +133,21 @@ fn plans(server: &mut Server) -> (Value, Value) {
         server.data("context_ensure", json!({ "roadmap_id": "dinner" }))["context"]["context_id"].clone()
     };
     (freeze("Dinner for four", &before), freeze("Dinner for five", &after))
+}
+
+const GIVEN_UP: &str = "two-ways";
+
+/// A session in which one way was tried and another taken: for those who record in it while they look at it.
+fn path_given_up(server: &mut Server) {
+    let mut think = |kind: &str, content: &str, parent: &Value| {
+        let thought =
+            json!({ "type": kind, "content": content, "session_id": GIVEN_UP, "parent_id": parent });
+        server.data("thought_record", thought)["id"].clone()
+    };
+    let plan = think("plan", "find the quicker way", &Value::Null);
+    think("analysis", "over the hill", &plan);
+    let valley = think("analysis", "through the valley", &plan);
+    think("decision", "take the valley", &valley);
 }
 
 const MEMORY: &str = "dinner-for-four";
