@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cairn::{Address, KeyFolder, KeySigner, Options, Signer};
+use cairn::{Address, Cairn, KeyFolder, KeySigner, Options, Signer};
 
 use crate::error::CliError;
 #[cfg(unix)]
 use crate::signer::SocketSigner;
+use crate::term::visible;
 
 /// The folder of it all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,46 @@ pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
         }
         (None, Signing::File) | (_, Signing::Nobody) => None,
     })
+}
+
+/// A log that is signed, but not from here.
+pub(crate) struct SignedElsewhere {
+    /// The key that signs it.
+    pub(crate) key: String,
+    /// Where a copy of that key would be found.
+    pub(crate) place: PathBuf,
+}
+
+impl SignedElsewhere {
+    /// Looks whether the log has a key and this user has none of it.
+    pub(crate) fn find(cairn: &Cairn) -> Result<Option<SignedElsewhere>, CliError> {
+        let (Some(state), Signing::File) = (StateFolder::find(), Signing::find()?) else { return Ok(None) };
+        let origin = cairn.status()?.origin;
+        let keys = KeyFolder::new(state.keys());
+        if !keys.keys(&origin).map_err(CliError::refused)?.is_empty() {
+            return Ok(None);
+        }
+        let newest = cairn.key_changes()?.into_iter().rfind(|change| change.op == "add");
+        Ok(newest.map(|change| {
+            // The name of a key without the key.
+            let key = change.vkey.rsplit_once('+').map_or(&*change.vkey, |(id, _)| id).to_string();
+            SignedElsewhere { key, place: keys.path(&origin) }
+        }))
+    }
+
+    pub(crate) fn message(&self) -> String {
+        format!(
+            "the log is signed with {}, which is not here: checkpoints made here are unsigned",
+            visible(&self.key)
+        )
+    }
+
+    pub(crate) fn advice(&self) -> String {
+        format!(
+            "if it may sign here too, copy it to {} from where it is (readable by its owner alone)",
+            self.place.display()
+        )
+    }
 }
 
 /// Adds to `options` who signs, and where heads are remembered.

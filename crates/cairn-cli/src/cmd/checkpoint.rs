@@ -5,7 +5,7 @@ use cairn::Stated;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::state::StateFolder;
+use crate::state::{SignedElsewhere, StateFolder};
 use crate::term::{Ui, count, visible};
 use crate::witness::{self, Published, Urgency};
 
@@ -35,12 +35,13 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         failed.extend(published.into_iter().filter_map(failure));
         stated.note = witness::with_cosignatures(&state, &stated).map_err(CliError::failed)?.to_string();
     }
+    let elsewhere = SignedElsewhere::find(&cairn)?;
     cairn.close();
     if app.ui.json {
         app.ui.print_json(&stated)?;
     } else {
         app.ui.print(&stated.note)?;
-        app.ui.remark(&remark(&stated, &app.ui));
+        app.ui.remark(&remark(&stated, elsewhere, &app.ui));
     }
     for failure in failed {
         app.ui.remark(&app.ui.remarks.warning(&failure));
@@ -57,11 +58,15 @@ fn failure(published: Published) -> Option<String> {
     )
 }
 
-fn remark(stated: &Stated, ui: &Ui) -> String {
+fn remark(stated: &Stated, elsewhere: Option<SignedElsewhere>, ui: &Ui) -> String {
     let entries = count(stated.size, "entry");
     match &stated.signed_by[..] {
         [] => {
-            ui.remarks.warning(&format!("{entries}, unsigned: no key is used here (CAIRN_SIGNER, CAIRN_KEY)"))
+            let why = elsewhere.map_or_else(
+                || "no key is used here (CAIRN_SIGNER, CAIRN_KEY)".to_string(),
+                |elsewhere| format!("{}\n{}", elsewhere.message(), elsewhere.advice()),
+            );
+            ui.remarks.warning(&format!("{entries}, unsigned: {why}"))
         }
         keys => ui.remarks.good(&format!("{entries}, signed by {}", visible(&keys.join(" and ")))),
     }

@@ -7,6 +7,7 @@ use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
 use crate::serve::{Access, Limits, Settings, Tls};
+use crate::state::SignedElsewhere;
 use crate::witness::Publisher;
 
 /// Serve agents over HTTP, and pages to read what they recorded
@@ -62,6 +63,9 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     }
     if args.insecure {
         app.ui.remark("warning: --insecure: whoever can reach this address may read and record everything");
+    }
+    if let Some(elsewhere) = SignedElsewhere::find(&cairn)? {
+        app.ui.remark(&format!("warning: {}\nhint: {}", elsewhere.message(), elsewhere.advice()));
     }
     let settings = Settings {
         addr: args.addr,

@@ -9,7 +9,7 @@ use super::{Check, Location, State};
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
-use crate::state::{self, StateFolder};
+use crate::state::{self, SignedElsewhere, StateFolder};
 use crate::term::count;
 
 /// Adds what is to be said of the log and of its key.
@@ -79,7 +79,7 @@ pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
             )
         }
     });
-    checks.push(key(&status.origin));
+    checks.push(key(cairn, &status.origin));
 }
 
 /// A state in which nothing is recorded, and the ways out.
@@ -100,7 +100,10 @@ fn refused(message: String, first: &[&str], extendable: bool) -> Check {
 }
 
 /// Whether there is a key, and whether it can be used.
-fn key(origin: &str) -> Check {
+fn key(cairn: &Cairn, origin: &str) -> Check {
+    if let Ok(Some(elsewhere)) = SignedElsewhere::find(cairn) {
+        return Check::warn("key", elsewhere.message(), elsewhere.advice());
+    }
     match state::signer() {
         Err(error) => Check::problem("key", error),
         Ok(None) => Check::warn(

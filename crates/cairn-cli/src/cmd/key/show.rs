@@ -5,14 +5,15 @@ use serde_json::json;
 use crate::args::App;
 use crate::cmd::Outcome;
 use crate::error::CliError;
-use crate::state::{self, Signing};
+use crate::state::{self, SignedElsewhere, Signing};
 
 /// Print the public key of the log, for those who verify
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, app: &App) -> Result<Outcome, CliError> {
-    let origin = app.read()?.status()?.origin;
+    let cairn = app.read()?;
+    let origin = cairn.status()?.origin;
     let keys = match state::signer()? {
         None => Vec::new(),
         Some(signer) => signer.keys(&origin).map_err(CliError::refused)?,
@@ -24,7 +25,10 @@ pub(crate) fn run(_: &Args, app: &App) -> Result<Outcome, CliError> {
     }
     match (&keys[..], Signing::find()?) {
         ([], Signing::Nobody) => app.ui.remark("Nothing is signed here: CAIRN_SIGNER is `none`."),
-        ([], _) => app.ui.remark("There is no key yet; the first checkpoint makes one."),
+        ([], _) => match SignedElsewhere::find(&cairn)? {
+            Some(elsewhere) => app.ui.remark(&format!("{}\n{}", elsewhere.message(), elsewhere.advice())),
+            None => app.ui.remark("There is no key yet; the first checkpoint makes one."),
+        },
         (keys, _) => {
             app.ui.print(&format!("{}\n", keys.join("\n")))?;
             if keys.len() > 1 {

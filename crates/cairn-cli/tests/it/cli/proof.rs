@@ -60,6 +60,36 @@ fn a_checkpoint_is_a_signed_note_and_a_proof_leads_to_it() {
 }
 
 #[test]
+fn whoever_lacks_the_key_of_a_signed_log_is_told_so() {
+    let place = Place::new();
+    record(&place, "one");
+    on(&place, &["checkpoint"]).ok();
+    record(&place, "two");
+    let elsewhere = |args: &[&str]| {
+        let mut command = place.command(&[&["--db", "cairn.db"], args].concat());
+        let output = command.env("CAIRN_STATE", place.path("other")).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        // As it is said, whatever the width of a line.
+        (text(output.stdout) + &text(output.stderr)).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for args in
+        [&["record", "decision", "three", "-s", "s"][..], &["checkpoint"], &["key", "show"], &["doctor"]]
+    {
+        let said = elsewhere(args);
+        let told = said.contains("which is not here: checkpoints made here are unsigned")
+            && said.contains("copy it to");
+        assert_eq!(told, args[0] != "record", "{args:?}: {said}");
+    }
+    // With the key, it signs there too.
+    std::fs::create_dir_all(place.path("other")).unwrap();
+    let _ = std::fs::remove_dir_all(place.path("other/keys"));
+    std::fs::rename(place.path("home/.local/state/cairn/keys"), place.path("other/keys")).unwrap();
+    let said = elsewhere(&["checkpoint"]);
+    assert!(said.contains("signed by"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_proved_is_told_in_words() {
     let place = Place::new();
     record(&place, "one");
