@@ -10,12 +10,12 @@ export const { known } = told;
 
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-  "--disable-component-update", "--disable-sync",
+  "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ];
 export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 /** Machines that test are busy: long enough for them, and only waited for if something is wrong. */
-export const PATIENCE = 30_000;
+export const PATIENCE = 60_000;
 /** Claims that are looked at at once. */
 const AT_ONCE = 3;
 

@@ -4,6 +4,7 @@ mod hostile;
 mod recorded;
 mod served;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,7 +53,12 @@ fn the_viewer_does_in_a_browser_what_it_promises() {
         .unwrap_or_else(|error| panic!("cannot run node: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{out}\n{err}");
+    if !output.status.success() {
+        // At once, and not only after the last test: whoever reads a long log finds it where the test is named.
+        let broken = out.lines().filter(|line| !line.starts_with("holds")).collect::<Vec<_>>().join("\n");
+        let _ = std::io::stderr().write_all(format!("{broken}\n{err}\n").as_bytes());
+        panic!("{out}\n{err}");
+    }
     assert_eq!(out.lines().last(), Some("fine"), "{out}");
     print!("{out}");
 }
