@@ -32,7 +32,7 @@ use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Birth, ListFilter, SearchScope, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope};
-use crate::writer::{Recorded, Sealing, Writer};
+use crate::writer::{Recorded, Sealing, Step, Writer};
 
 /// The most records in one page of a listing.
 pub(crate) const MAX_PAGE_RECORDS: u64 = 10_000;
@@ -180,7 +180,8 @@ impl Cairn {
                 Some(Sealing { key, content: std::mem::replace(&mut thought.content, text) })
             }
         };
-        self.writer()?.write(reply, move |step| step.record(id, thought, salt, sealing));
+        let needs = Step::needs_of(&thought);
+        self.writer()?.write(reply, needs, move |step| step.record(id, thought, salt, sealing));
         Ok(())
     }
 

@@ -2,11 +2,12 @@
 //! anyone is answered.
 //!
 //! Order is made here. What the writer remembers between transactions (the edge of the tree, the heads of
-//! tasks and sessions) is true as long as the log has the size it left behind; if another process has
-//! appended since, all of it is read again.
+//! tasks and sessions) is true as long as the log is the one it left behind; if another process has appended
+//! since, what may have moved is read again.
 
 mod about_log;
 mod capture;
+mod heads;
 mod memory;
 mod redact;
 mod repeated;
@@ -33,12 +34,12 @@ use crate::options::Clock;
 use crate::proof::Message;
 use crate::seal::SealKey;
 use crate::store::sqlite::BUSY;
-use crate::store::{Append, StoreError, StoreWriter};
+use crate::store::{Append, Need, StoreError, StoreWriter};
 pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
+use heads::Heads;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
 pub(crate) use redact::{Blanked, RedactRequest};
-use step::Heads;
 pub(crate) use step::Step;
 
 /// The most writes in one transaction.
@@ -70,6 +71,8 @@ pub(crate) struct Sealing {
 
 /// Something to be written in one transaction with whatever else waits.
 trait Write: Send {
+    /// What it will ask for, as far as that is known; once.
+    fn needs(&mut self) -> Vec<Need>;
     /// Writes it. An error ends the transaction; one that concerns this write alone is kept for the answer.
     fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError>;
     /// The transaction is committed: whoever waits is answered. It may have gone; what it asked for is written.
@@ -80,6 +83,7 @@ trait Write: Send {
 
 /// A write, and the one who waits for it.
 struct Waiting<W, T> {
+    needs: Vec<Need>,
     work: Option<W>,
     result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
@@ -90,6 +94,10 @@ where
     W: FnOnce(&mut Step<'_>) -> Result<T> + Send,
     T: Send,
 {
+    fn needs(&mut self) -> Vec<Need> {
+        std::mem::take(&mut self.needs)
+    }
+
     fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError> {
         let work = self.work.take().expect("a transaction runs once");
         match work(step) {
@@ -168,9 +176,10 @@ impl Writer {
     pub fn write<T: Send + 'static>(
         &self,
         reply: oneshot::Sender<Result<T>>,
+        needs: Vec<Need>,
         work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) {
-        self.queue(Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })));
+        self.queue(Job::Write(Box::new(Waiting { needs, work: Some(work), result: None, reply })));
     }
 
     /// Writes, and waits until that is durable.
@@ -178,13 +187,23 @@ impl Writer {
         &self,
         work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask(|reply| Job::Write(Box::new(Waiting { work: Some(work), result: None, reply })))
+        self.write_with(Vec::new(), work)
+    }
+
+    /// The same, for what says before what it will ask for.
+    pub fn write_with<T: Send + 'static>(
+        &self,
+        needs: Vec<Need>,
+        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ask(|reply| Job::Write(Box::new(Waiting { needs, work: Some(work), result: None, reply })))
     }
 
     /// Makes a snapshot; returns it, and whether it was there already.
     pub fn capture(&self, capture: Capture) -> Result<(ContextHead, bool)> {
         let work = move |step: &mut Step<'_>| step.capture(&capture);
-        self.ask(|reply| Job::WriteAndIndex(Box::new(Waiting { work: Some(work), result: None, reply })))
+        let waiting = |reply| Waiting { needs: Vec::new(), work: Some(work), result: None, reply };
+        self.ask(|reply| Job::WriteAndIndex(Box::new(waiting(reply))))
     }
 
     /// Brings the derived tables up to date with everything recorded before this call.
@@ -367,13 +386,14 @@ impl Work {
     fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) -> std::result::Result<(), StoreError> {
         let started = Instant::now();
         let Work { store, clock, heads, leaf, link, .. } = self;
+        let needs = Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs()));
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);
             batch.iter_mut().try_for_each(|write| write.run(&mut step))?;
             step.flush()
         };
-        let committed = catch_unwind(AssertUnwindSafe(|| store.transaction(&mut write)))
+        let committed = catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
             .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())));
         self.tally.taken(batch.len());
         match &committed {

@@ -24,6 +24,9 @@ mod context;
 /// Entries of the log.
 #[path = "it/entries.rs"]
 mod entries;
+/// PostgreSQL far away.
+#[path = "it/far.rs"]
+mod far;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;

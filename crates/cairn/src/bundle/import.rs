@@ -21,7 +21,7 @@ use crate::options::{Durability, Options};
 use crate::redact::Erased;
 use crate::store::postgres::Address;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, Store, StoreError, StoreWriter};
+use crate::store::{Birth, Needs, Store, StoreError, StoreWriter};
 use crate::verify::{self, Outside, OutsideKey, Progress, Report, Scope};
 
 /// The most entries in one transaction.
@@ -261,7 +261,7 @@ fn take_in(
     }
     adding.write()?;
     let checkpoints = again.checkpoints;
-    adding.writer.transaction(&mut |tx| {
+    adding.writer.transaction(&Needs::default(), &mut |tx| {
         checkpoints.iter().try_for_each(|(size, note)| tx.insert_checkpoint(*size, note))
     })?;
     while adding.writer.catch_up(CATCH_UP_ROWS)? > 0 {}
@@ -331,7 +331,7 @@ impl Adding {
     fn write(&mut self) -> std::result::Result<(), StoreError> {
         let Adding { writer, waiting, erased, prefix, .. } = self;
         let Some(first) = waiting.first().and_then(Entry::seq) else { return Ok(()) };
-        writer.transaction(&mut |tx| {
+        writer.transaction(&Needs::default(), &mut |tx| {
             let mut rows = Rows::begin(tx)?;
             if rows.next() != first {
                 return Err(StoreError::Other("somebody else writes to the database; try again".into()));

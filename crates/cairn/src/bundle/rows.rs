@@ -27,9 +27,8 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Begins where the log of the transaction ends.
     pub fn begin(tx: &'a mut dyn Append) -> Result<Rows<'a>> {
-        let size = tx.size()?;
-        let nodes = Edge::nodes_needed(size);
-        let hashes = nodes.into_iter().map(|(level, index)| tx.node(level, index)).collect::<Result<_>>()?;
+        let (size, _) = tx.head()?;
+        let hashes = tx.nodes(&Edge::nodes_needed(size))?;
         let edge = Edge::load(size, hashes)
             .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
         Ok(Rows { tx, edge, tasks: HashMap::new(), sessions: HashMap::new() })

@@ -197,7 +197,7 @@ impl Cairn {
                 bodies,
                 idempotency_key: key.clone(),
             };
-            match self.writer()?.write_now(move |step| step.append_event(&request))? {
+            match self.writer()?.write_with(request.needs(), move |step| step.append_event(&request))? {
                 Appended::Outdated | Appended::Repeated => continue,
                 Appended::Done { seq, at } => {
                     let recorded = RecordedEvent { seq, at, event };

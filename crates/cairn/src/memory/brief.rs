@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::append::session_id_of;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{BriefHead, ReadBrief, StoreError};
+use crate::store::{BriefHead, Need, ReadBrief, StoreError};
 use crate::writer::StoreBrief;
 
 /// How often a session that keeps changing is read again.
@@ -151,7 +151,8 @@ impl Cairn {
             hash: brief.hash,
             data: String::from_utf8(data).map_err(|error| StoreError::Other(error.to_string()))?,
         };
-        self.writer()?.write_now(move |step| step.store_brief(&stored))?;
+        let needs = vec![Need::Session(stored.session_id.to_string())];
+        self.writer()?.write_with(needs, move |step| step.store_brief(&stored))?;
         Ok(BuiltBrief { brief_id: Some(id), brief })
     }
 

@@ -10,6 +10,7 @@
 //! - An id, an idempotency key, a (task, position) and a (session, step) exist once; a second one is
 //!   [`StoreError::Taken`], and the transaction can go on after it.
 
+mod needs;
 pub(crate) mod postgres;
 mod rows;
 pub(crate) mod sqlite;
@@ -33,6 +34,7 @@ use crate::search::{SearchHit, Terms};
 use crate::token::TokenInfo;
 use crate::verify::{Finding, Progress};
 
+pub use needs::{Need, Needs};
 pub use rows::{
     Birth, BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
     ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
@@ -289,8 +291,12 @@ pub struct Counts {
 
 /// The one writer of a process.
 pub trait StoreWriter: Send {
-    /// Runs `work` in one transaction that no other writer can come between.
-    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()>;
+    /// Runs `work` in one transaction that no other writer can come between. It may ask for more than `needs`, or less.
+    fn transaction(
+        &mut self,
+        needs: &Needs,
+        work: &mut dyn FnMut(&mut dyn Append) -> Result<()>,
+    ) -> Result<()>;
     /// Whether a transaction could begin: begins one and takes it back, without waiting as long for other writers as one
     /// that has something to write. With `commit` one that leaves every value as it was is committed.
     fn probe(&mut self, commit: bool) -> Result<()>;
@@ -305,16 +311,18 @@ pub trait StoreWriter: Send {
 
 /// What can be read and written inside one transaction.
 pub trait Append {
-    /// Entries in the log.
-    fn size(&mut self) -> Result<u64>;
-    /// One node of the tree; level 0 is the hash of an entry.
-    fn node(&mut self, level: u8, index: u64) -> Result<Sha>;
+    /// Entries in the log, and the root of the tree over them.
+    fn head(&mut self) -> Result<(u64, Sha)>;
+    /// Nodes of the tree, by level and index, in the order in which they are asked for; level 0 is the hash of an entry.
+    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>>;
     /// A task's head; none if the task is new.
     fn task(&mut self, name: &str) -> Result<Option<TaskHead>>;
     /// A session's head; none if the session is new.
     fn session(&mut self, name: &str) -> Result<Option<SessionHead>>;
     /// A possible parent.
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>>;
+    /// Whether a thought has that id.
+    fn has_thought(&mut self, id: &str) -> Result<bool>;
     /// The thought recorded under a key.
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>>;
     /// How many snapshots there are: their numbers run from 1 to this.

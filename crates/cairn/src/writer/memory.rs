@@ -5,9 +5,10 @@ use cairn_core::entry::{BRIEF, BriefEntry, EVENT, EventEntry};
 use cairn_core::id::{BriefId, IdempotencyKey, SessionId};
 use cairn_core::time::Timestamp;
 
-use super::step::{Step, remember};
+use super::heads::remember;
+use super::step::Step;
 use crate::error::{Error, Result};
-use crate::store::{BriefRow, EventRow, MemoryHead, SessionHead};
+use crate::store::{BriefRow, EventRow, MemoryHead, Need, SessionHead};
 
 /// An event to be appended to a session.
 pub(crate) struct EventRequest {
@@ -22,6 +23,17 @@ pub(crate) struct EventRequest {
     /// Contents that the event names, each once: digest and canonical JSON.
     pub bodies: Vec<(Sha, String)>,
     pub idempotency_key: Option<IdempotencyKey>,
+}
+
+impl EventRequest {
+    /// What writing it will ask for.
+    pub fn needs(&self) -> Vec<Need> {
+        let name = || self.session_id.to_string();
+        let mut needs = vec![Need::Memory(name()), Need::Session(name())];
+        needs.extend(self.idempotency_key.as_ref().map(|key| Need::EventKey(key.to_string())));
+        needs.extend(self.bodies.iter().map(|(digest, _)| Need::Body(*digest)));
+        needs
+    }
 }
 
 /// What became of it.
@@ -153,7 +165,11 @@ impl Step<'_> {
     fn session_no(&mut self, name: &str) -> Result<i64> {
         match self.session(name)? {
             Some(SessionHead { no, .. }) => Ok(no),
-            None => Ok(self.tx.add_session(name)?),
+            None => {
+                let no = self.tx.add_session(name)?;
+                remember(&mut self.heads.sessions, name, SessionHead { no, length: 0 });
+                Ok(no)
+            }
         }
     }
 }

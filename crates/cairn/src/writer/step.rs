@@ -1,73 +1,17 @@
 //! One transaction: thoughts are given their place, linked, and written; what else is written has files of its own.
 
-use std::collections::HashMap;
-
 use cairn_core::Sha;
 use cairn_core::entry::{Salt, THOUGHT, ThoughtEntry, metadata_commitment};
 use cairn_core::id::ThoughtId;
-use cairn_core::log::{Edge, leaf_hash};
+use cairn_core::log::leaf_hash;
 use cairn_core::thought::{CheckedThought, TaskLink, Thought, chain_hash, task_hash};
 use cairn_core::time::Timestamp;
 
+use super::heads::{Heads, remember};
 use super::{Recorded, Sealing};
 use crate::error::{Error, Result};
 use crate::options::Clock;
-use crate::store::{Append, MemoryHead, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
-
-/// How many labels and possible parents are remembered at most.
-const MAX_REMEMBERED: usize = 1 << 14;
-
-/// What the writer remembers of the log as it left it.
-pub struct Heads {
-    pub(super) edge: Edge,
-    tasks: HashMap<String, TaskHead>,
-    sessions: HashMap<String, SessionHead>,
-    parents: HashMap<ThoughtId, ParentLink>,
-    pub(super) memories: HashMap<String, MemoryHead>,
-    /// How many snapshots there are, once somebody has asked.
-    pub(super) contexts: Option<u64>,
-}
-
-impl Heads {
-    /// The remembered heads if they still are those of the log, else the log's, read again.
-    pub fn current<'h>(
-        remembered: &'h mut Option<Heads>,
-        tx: &mut dyn Append,
-    ) -> std::result::Result<&'h mut Heads, StoreError> {
-        let size = tx.size()?;
-        if remembered.as_ref().is_some_and(|heads| heads.edge.size() != size) {
-            *remembered = None;
-        }
-        if remembered.is_none() {
-            let hashes = Edge::nodes_needed(size)
-                .into_iter()
-                .map(|(level, index)| tx.node(level, index))
-                .collect::<std::result::Result<_, _>>()?;
-            let edge = Edge::load(size, hashes)
-                .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
-            *remembered = Some(Heads {
-                edge,
-                tasks: HashMap::new(),
-                sessions: HashMap::new(),
-                parents: HashMap::new(),
-                memories: HashMap::new(),
-                contexts: None,
-            });
-        }
-        let heads = remembered.as_mut().expect("set just above");
-        if heads.tasks.len().max(heads.sessions.len()) > MAX_REMEMBERED {
-            heads.tasks.clear();
-            heads.sessions.clear();
-        }
-        if heads.parents.len() > MAX_REMEMBERED {
-            heads.parents.clear();
-        }
-        if heads.memories.len() > MAX_REMEMBERED {
-            heads.memories.clear();
-        }
-        Ok(heads)
-    }
-}
+use crate::store::{Append, Need, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
 
 /// Heads that have moved in this transaction. Few, so a look through all of them is quicker than a hash.
 #[derive(Default)]
@@ -98,6 +42,16 @@ impl<'a> Step<'a> {
         link: &'a mut Vec<u8>,
     ) -> Step<'a> {
         Step { tx, heads, clock, leaf, link, moved: Moved::default(), grew: false }
+    }
+
+    /// What recording a thought will ask for.
+    pub fn needs_of(thought: &CheckedThought) -> Vec<Need> {
+        let mut needs =
+            vec![Need::Session(thought.session_id.to_string()), Need::Task(thought.task_id.to_string())];
+        needs.extend(thought.parent_id.clone().map(Need::Parent));
+        needs.extend(thought.idempotency_key.as_ref().map(|key| Need::Key(key.to_string())));
+        needs.extend(thought.brief_id.as_ref().map(|id| Need::Brief(id.to_string())));
+        needs
     }
 
     /// Records one thought. An error other than `Store` and `Busy` concerns this thought alone: nothing of it was
@@ -131,7 +85,7 @@ impl<'a> Step<'a> {
         let parent = self.parent(&thought, session.as_ref())?;
         let task = self.task(thought.task_id.as_str())?;
         let taken = || Error::Conflict(format!("a thought with the id `{id}` is already recorded"));
-        if (session.is_none() || task.is_none()) && self.tx.parent(id.as_str())?.is_some() {
+        if (session.is_none() || task.is_none()) && self.tx.has_thought(id.as_str())? {
             // Before a new label is written, which would be left without a thought.
             return Err(taken());
         }
@@ -233,17 +187,25 @@ impl<'a> Step<'a> {
 
     /// A session's head; none if the session is new.
     pub(super) fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
-        match self.heads.sessions.get(name) {
-            Some(session) => Ok(Some(*session)),
-            None => Ok(self.tx.session(name)?),
+        if let Some(session) = self.heads.sessions.get(name) {
+            return Ok(Some(*session));
         }
+        let found = self.tx.session(name)?;
+        if let Some(session) = found {
+            remember(&mut self.heads.sessions, name, session);
+        }
+        Ok(found)
     }
 
     fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
-        match self.heads.tasks.get(name) {
-            Some(task) => Ok(Some(*task)),
-            None => Ok(self.tx.task(name)?),
+        if let Some(task) = self.heads.tasks.get(name) {
+            return Ok(Some(*task));
         }
+        let found = self.tx.task(name)?;
+        if let Some(task) = found {
+            remember(&mut self.heads.tasks, name, task);
+        }
+        Ok(found)
     }
 
     fn parent(
@@ -254,10 +216,11 @@ impl<'a> Step<'a> {
         let Some(id) = &thought.parent_id else { return Ok(None) };
         let link = match self.heads.parents.get(id) {
             Some(link) => *link,
-            None => self
-                .tx
-                .parent(id.as_str())?
-                .ok_or_else(|| Error::invalid("parent_id", format!("there is no thought `{id}`")))?,
+            None => {
+                let found = self.tx.parent(id.as_str())?;
+                let none = || Error::invalid("parent_id", format!("there is no thought `{id}`"));
+                *self.heads.parents.entry(id.clone()).or_insert(found.ok_or_else(none)?)
+            }
         };
         if session.is_none_or(|session| session.no != link.session_no) {
             return Err(Error::invalid(
@@ -304,14 +267,6 @@ impl<'a> Step<'a> {
             self.tx.set_session(head)?;
         }
         self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())
-    }
-}
-
-/// Overwrites without allocating the key again.
-pub(super) fn remember<T>(heads: &mut HashMap<String, T>, name: &str, head: T) {
-    match heads.get_mut(name) {
-        Some(slot) => *slot = head,
-        None => drop(heads.insert(name.to_string(), head)),
     }
 }
 

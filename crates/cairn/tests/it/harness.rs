@@ -15,7 +15,7 @@ pub use sql::{Row, Sql};
 use tempfile::TempDir;
 
 /// The server that the tests run on, if it is not a file.
-fn server() -> Option<&'static str> {
+pub fn server() -> Option<&'static str> {
     static SERVER: OnceLock<Option<String>> = OnceLock::new();
     let server = SERVER.get_or_init(|| {
         let server = std::env::var("CAIRN_TEST_POSTGRES").ok().filter(|server| !server.is_empty())?;

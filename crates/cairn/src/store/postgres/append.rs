@@ -1,8 +1,9 @@
 //! Writing: one connection, and transactions that begin with the log's head locked.
 //!
 //! A log has one end, so those who append to it come one after the other, whichever server they are: the row of its head
-//! is locked first, and what else is read is then true until the transaction ends. Rows of the hot tables are gathered
-//! and sent with the commit in one go, so that the lock is held for two round trips and a sync.
+//! is locked first, and what else is read is then true until the transaction ends. What will be asked for is read behind
+//! the lock without waiting for it, and rows are gathered and sent with the commit, so that an append is two round trips,
+//! and the lock is held for one of them and a sync.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use cairn_core::Sha;
 use cairn_core::log::Node;
 use cairn_core::thought::Thought;
-use futures::future::{join, join_all, join3};
+use futures::future::{join, join_all, join4};
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -18,12 +19,13 @@ use tokio_postgres::types::ToSql;
 use super::batch::Batch;
 use super::connect::{Link, PATIENCE, Pool};
 use super::error::{is_lost, store_error};
+use super::needs::{Found, Question};
 use super::row::{get, number, sha};
 use super::wait::wait;
 use super::{PostgresStore, Result, context, derived, memory, read, redact, token};
 use crate::context::ContextHead;
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead,
+    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
     SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
@@ -35,7 +37,12 @@ const PROBE_PATIENCE: &str = "2s";
 impl PostgresStore {
     /// Opens the connection that writes.
     pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
-        Ok(Box::new(PostgresWriter { pool: self.pool.clone(), runtime: self.runtime().clone(), link: None }))
+        Ok(Box::new(PostgresWriter {
+            pool: self.pool.clone(),
+            runtime: self.runtime().clone(),
+            link: None,
+            expects_others: true,
+        }))
     }
 }
 
@@ -44,18 +51,20 @@ struct PostgresWriter {
     runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
     link: Option<Link>,
+    /// Whether the log was another than remembered when the last transaction began: then it probably is again.
+    expects_others: bool,
 }
 
 impl PostgresWriter {
     /// Begins a transaction that has the end of the log to itself. A connection that was lost before is no reason to
     /// fail: nothing was written, so another one is tried, for as long as a caller can be expected to wait.
-    async fn begin(&mut self) -> Result<Head> {
+    async fn begin(&mut self, needs: &Needs) -> Result<Head> {
         let started = Instant::now();
         loop {
             let begun = match &self.link {
-                Some(link) => begin(link).await.map_err(store_error),
+                Some(link) => begin(link, needs, self.expects_others).await,
                 None => match self.pool.open().await {
-                    Ok(link) => begin(self.link.insert(link)).await.map_err(store_error),
+                    Ok(link) => begin(self.link.insert(link), needs, self.expects_others).await,
                     Err(error) => Err(error),
                 },
             };
@@ -68,7 +77,10 @@ impl PostgresWriter {
                     self.end().await;
                     return Err(error);
                 }
-                Ok(head) => return Ok(head),
+                Ok(head) => {
+                    self.expects_others = head.is_another(needs);
+                    return Ok(head);
+                }
             }
         }
     }
@@ -109,7 +121,7 @@ impl PostgresWriter {
             tokio::time::sleep(AGAIN).await;
             let Ok(link) = self.pool.open().await else { continue };
             // A transaction that is still going on somewhere would hold this up until it has ended.
-            let Ok(head) = begin(&link).await else { continue };
+            let Ok(head) = begin(&link, &Needs::default(), false).await else { continue };
             let found = link.client().query_opt("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await;
             let ended = link.client().batch_execute("ROLLBACK").await;
             let (Ok(found), Ok(())) = (found, ended) else { continue };
@@ -129,30 +141,61 @@ impl PostgresWriter {
 /// What is known once the log's head is locked.
 struct Head {
     size: i64,
+    root: Sha,
     tasks: i64,
     sessions: i64,
+    contexts: u64,
+    found: Found,
 }
 
-async fn begin(link: &Link) -> std::result::Result<Head, tokio_postgres::Error> {
-    // Two statements: one that waits for a lock still sees what was there when it began to wait. Prepared before, so that all
-    // go out together.
-    let lock = link.prepared("SELECT 1 FROM log FOR UPDATE").await?;
+impl Head {
+    /// Whether the log is another than is remembered.
+    fn is_another(&self, needs: &Needs) -> bool {
+        needs.known.is_some_and(|(size, root)| size as i64 != self.size || root != self.root)
+    }
+}
+
+async fn begin(link: &Link, needs: &Needs, expects_others: bool) -> Result<Head> {
+    // Two statements: one that waits for a lock still sees what was there when it began to wait, and those after it do not.
+    // Prepared before, so that all go out together.
+    let lock = link.statement("SELECT 1 FROM log FOR UPDATE").await?;
     let head = link
-        .prepared(
-            "SELECT size, (SELECT coalesce(max(no), 0) FROM task), (SELECT coalesce(max(no), 0) FROM session) FROM log",
+        .statement(
+            "SELECT size, root, (SELECT coalesce(max(no), 0) FROM task), (SELECT coalesce(max(no), 0) FROM session),
+               (SELECT coalesce(max(id), 0) FROM context) FROM log",
         )
         .await?;
+    let known = needs.known.map(|(size, _)| size);
+    let (remembered, edge) = if expects_others { (&needs.remembered[..], known) } else { (&[][..], None) };
+    let question = Question::new(needs.unknown.iter().chain(remembered), edge);
+    let prepared = question.prepare(link).await.map_err(store_error)?;
     let client = link.client();
-    let (begun, locked, row) = join3(
+    let (begun, locked, row, answers) = join4(
         client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
         client.query(&lock, &[]),
         client.query_one(&head, &[]),
+        question.ask(link, &prepared),
     )
     .await;
-    begun?;
-    locked?;
-    let row = row?;
-    Ok(Head { size: row.get(0), tasks: row.get(1), sessions: row.get(2) })
+    begun.map_err(store_error)?;
+    locked.map_err(store_error)?;
+    let row = row.map_err(store_error)?;
+    let mut head = Head {
+        size: get(&row, 0)?,
+        root: sha(&row, 1)?,
+        tasks: get(&row, 2)?,
+        sessions: get(&row, 3)?,
+        contexts: number(&row, 4)?,
+        found: Found::default(),
+    };
+    head.found.take_in(question, answers.map_err(store_error)?)?;
+    if head.is_another(needs) && !expects_others {
+        let question = Question::new(needs.remembered.iter(), known);
+        let prepared = question.prepare(link).await.map_err(store_error)?;
+        let answers = question.ask(link, &prepared).await.map_err(store_error)?;
+        head.found.take_in(question, answers)?;
+    }
+    Ok(head)
 }
 
 /// Sends every statement at once, and the commit behind them: it does nothing if one of them failed.
@@ -184,9 +227,13 @@ fn ended<T>(done: Result<T>, link: Link) -> Result<T> {
 }
 
 impl StoreWriter for PostgresWriter {
-    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()> {
+    fn transaction(
+        &mut self,
+        needs: &Needs,
+        work: &mut dyn FnMut(&mut dyn Append) -> Result<()>,
+    ) -> Result<()> {
         let runtime = self.runtime.clone();
-        let head = wait(&runtime, self.begin())?;
+        let head = wait(&runtime, self.begin(needs))?;
         let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
         let batch = Batch::default();
         let mut append = PostgresAppend { link, runtime: runtime.clone(), head, batch, first: None };
@@ -281,15 +328,22 @@ fn is_random(id: &str) -> bool {
 }
 
 impl Append for PostgresAppend {
-    fn size(&mut self) -> Result<u64> {
-        Ok(self.head.size as u64)
+    fn head(&mut self) -> Result<(u64, Sha)> {
+        Ok((self.head.size as u64, self.head.root))
     }
 
-    fn node(&mut self, level: u8, index: u64) -> Result<Sha> {
-        self.wait(read::node(&self.link, level, index))
+    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
+        let found: Option<Vec<Sha>> = places.iter().map(|place| self.head.found.node(place)).collect();
+        match found {
+            Some(found) => Ok(found),
+            None => self.wait(read::nodes(&self.link, places)),
+        }
     }
 
     fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
+        if let Some(found) = self.head.found.task(name) {
+            return Ok(found);
+        }
         if self.batch.has_task(name) {
             self.flush()?;
         }
@@ -299,6 +353,9 @@ impl Append for PostgresAppend {
     }
 
     fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+        if let Some(found) = self.head.found.session(name) {
+            return Ok(found);
+        }
         if self.batch.has_session(name) {
             self.flush()?;
         }
@@ -307,6 +364,9 @@ impl Append for PostgresAppend {
     }
 
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
+        if let Some(found) = self.head.found.parent(id) {
+            return Ok(found);
+        }
         if self.batch.has_id(id) {
             self.flush()?;
         }
@@ -317,7 +377,16 @@ impl Append for PostgresAppend {
         .transpose()
     }
 
+    fn has_thought(&mut self, id: &str) -> Result<bool> {
+        // That no two ids of random numbers are the same goes without asking; of any others it must be known.
+        let is_there = "SELECT 1 FROM thought WHERE id = $1";
+        Ok(self.batch.has_id(id) || (!is_random(id) && self.one(is_there, &[&id])?.is_some()))
+    }
+
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
+        if self.head.found.is_free(key) {
+            return Ok(None);
+        }
         if self.batch.has_key(key) {
             self.flush()?;
         }
@@ -325,8 +394,7 @@ impl Append for PostgresAppend {
     }
 
     fn contexts(&mut self) -> Result<u64> {
-        let row = self.one("SELECT coalesce(max(id), 0) FROM context", &[])?;
-        row.map_or(Ok(0), |row| number(&row, 0))
+        Ok(self.head.contexts)
     }
 
     fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
@@ -360,6 +428,7 @@ impl Append for PostgresAppend {
     }
 
     fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        self.head.contexts = self.head.contexts.max(row.id);
         self.wait(context::insert(&self.link, row))
     }
 
@@ -368,13 +437,19 @@ impl Append for PostgresAppend {
     }
 
     fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
-        if self.batch.has_session(session_id) {
+        if let Some(found) = self.head.found.memory(session_id) {
+            return Ok(found);
+        }
+        if self.batch.has_session(session_id) || self.batch.has_memories() {
             self.flush()?;
         }
         self.wait(memory::head(&self.link, session_id))
     }
 
     fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
+        if self.head.found.is_free_for_event(key) {
+            return Ok(None);
+        }
         if self.batch.has_key(key) {
             self.flush()?;
         }
@@ -382,48 +457,68 @@ impl Append for PostgresAppend {
     }
 
     fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
+        if let Some(found) = self.head.found.body(digest) {
+            return Ok(found);
+        }
+        if self.batch.has_body(digest) {
+            self.flush()?;
+        }
         self.wait(memory::has_body(&self.link, digest, data))
     }
 
     fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        if let Some(found) = self.head.found.brief(id) {
+            return Ok(found);
+        }
         self.wait(memory::brief_session(&self.link, id))
     }
 
     fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        if let Some(key) = row.idempotency_key {
+            self.head.found.is_free_for_event(key);
+        }
         self.batch.event(row);
         Ok(())
     }
 
     fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
-        self.wait(memory::insert_body(&self.link, digest, seq, data))
+        self.head.found.body(digest);
+        self.batch.body(digest, seq, data);
+        Ok(())
     }
 
     fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
+        self.head.found.brief(row.id);
         self.wait(memory::insert_brief(&self.link, row))
     }
 
     fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
-        self.wait(memory::set_head(&self.link, head))
+        self.batch.memory(head);
+        Ok(())
     }
 
     fn add_task(&mut self, name: &str) -> Result<i64> {
+        self.head.found.task(name);
         self.head.tasks += 1;
         self.batch.task(self.head.tasks, name);
         Ok(self.head.tasks)
     }
 
     fn add_session(&mut self, name: &str) -> Result<i64> {
+        self.head.found.session(name);
         self.head.sessions += 1;
         self.batch.session(self.head.sessions, name);
         Ok(self.head.sessions)
     }
 
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        // A collision is found when the rows are written, and then it ends the transaction. That no two ids of random numbers
-        // are the same goes without asking; of any others it must be known before.
-        let taken = "SELECT 1 FROM thought WHERE id = $1";
-        if self.batch.has_id(row.id) || (!is_random(row.id) && self.one(taken, &[&row.id])?.is_some()) {
+        // Before the rows are written, where a collision would end the transaction.
+        if self.has_thought(row.id)? {
             return Err(StoreError::Taken("id"));
+        }
+        self.head.found.parent(row.id);
+        if let Some(key) = row.idempotency_key {
+            self.head.found.is_free(key);
         }
         self.batch.thought(row);
         Ok(())

@@ -6,7 +6,7 @@ use cairn_core::Sha;
 use cairn_core::log::Node;
 use tokio_postgres::types::ToSql;
 
-use crate::store::{EventRow, SessionHead, TaskHead, ThoughtRow};
+use crate::store::{EventRow, MemoryHead, SessionHead, TaskHead, ThoughtRow};
 
 const THOUGHTS: &str = "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq,
     agent_id, action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash,
@@ -21,6 +21,11 @@ const NODES: &str =
 const EVENTS: &str = "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
     $8::text[], $9::text[])";
+const BODIES: &str =
+    "INSERT INTO body (sha256, seq, data) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[])";
+const MEMORIES: &str = "INSERT INTO memory (session_no, length, newest)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
+  ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest";
 const NEW_TASKS: &str = "INSERT INTO task (no, name, length, head)
   SELECT no, name, 0, decode(repeat('00', 32), 'hex') FROM unnest($1::bigint[], $2::text[]) AS new (no, name)";
 const NEW_SESSIONS: &str = "INSERT INTO session (no, name, length) SELECT no, name, 0 FROM unnest($1::bigint[], $2::text[]) AS new (no, name)";
@@ -37,6 +42,9 @@ pub struct Batch {
     entries: Entries,
     nodes: (Vec<i32>, Vec<i64>, Vec<Vec<u8>>),
     events: Events,
+    bodies: (Vec<Vec<u8>>, Vec<i64>, Vec<String>),
+    /// By the number of the session: of several heads of one only the last is written.
+    memories: (Vec<i64>, Vec<i64>, Vec<i64>),
     tasks: (Vec<i64>, Vec<String>),
     sessions: (Vec<i64>, Vec<String>),
     task_heads: (Vec<i64>, Vec<i64>, Vec<Vec<u8>>),
@@ -164,6 +172,27 @@ impl Batch {
         self.keys.extend(owned(row.idempotency_key));
     }
 
+    pub fn body(&mut self, digest: &Sha, seq: u64, data: &str) {
+        self.bodies.0.push(digest.0.to_vec());
+        self.bodies.1.push(seq as i64);
+        self.bodies.2.push(data.to_string());
+    }
+
+    pub fn memory(&mut self, head: &MemoryHead) {
+        let (sessions, lengths, newest) = &mut self.memories;
+        match sessions.iter().position(|known| *known == head.session_no) {
+            Some(place) => {
+                lengths[place] = head.length as i64;
+                newest[place] = head.newest as i64;
+            }
+            None => {
+                sessions.push(head.session_no);
+                lengths.push(head.length as i64);
+                newest.push(head.newest as i64);
+            }
+        }
+    }
+
     pub fn task(&mut self, no: i64, name: &str) {
         self.tasks.0.push(no);
         self.tasks.1.push(name.to_string());
@@ -197,6 +226,16 @@ impl Batch {
     /// Whether a thought or an event under that key waits.
     pub fn has_key(&self, key: &str) -> bool {
         self.keys.contains(key)
+    }
+
+    /// Whether a content of that digest waits.
+    pub fn has_body(&self, digest: &Sha) -> bool {
+        self.bodies.0.iter().any(|known| known[..] == digest.0[..])
+    }
+
+    /// Whether the head of a session's memory waits.
+    pub fn has_memories(&self) -> bool {
+        !self.memories.0.is_empty()
     }
 
     /// Whether a task of that name waits.
@@ -251,6 +290,10 @@ impl Batch {
             &v.idempotency_key,
         ];
         add(&mut all, !v.seq.is_empty(), EVENTS, events);
+        let bodies = &self.bodies;
+        add(&mut all, !bodies.0.is_empty(), BODIES, vec![&bodies.0, &bodies.1, &bodies.2]);
+        let heads = &self.memories;
+        add(&mut all, !heads.0.is_empty(), MEMORIES, vec![&heads.0, &heads.1, &heads.2]);
         add(&mut all, !e.seq.is_empty(), ENTRIES, vec![&e.seq, &e.kind, &e.leaf, &e.hash]);
         add(&mut all, !n.0.is_empty(), NODES, vec![&n.0, &n.1, &n.2]);
         let heads = &self.task_heads;

@@ -186,24 +186,6 @@ pub async fn brief_session(link: &Link, id: &str) -> Result<Option<i64>> {
     row.map(|row| get(&row, 0)).transpose()
 }
 
-/// Adds content that the event at `seq` is the first to name.
-pub async fn insert_body(link: &Link, digest: &Sha, seq: u64, data: &str) -> Result<()> {
-    link.run("INSERT INTO body (sha256, seq, data) VALUES ($1, $2, $3)", &[&&digest.0[..], &at(seq), &data])
-        .await
-        .map(drop)
-}
-
-/// Moves a session's memory to a new head.
-pub async fn set_head(link: &Link, head: &MemoryHead) -> Result<()> {
-    link.run(
-        "INSERT INTO memory (session_no, length, newest) VALUES ($1, $2, $3)
-         ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest",
-        &[&head.session_no, &at(head.length), &at(head.newest)],
-    )
-    .await
-    .map(drop)
-}
-
 /// Adds a brief.
 pub async fn insert_brief(link: &Link, row: &BriefRow<'_>) -> Result<()> {
     let added = link

@@ -14,6 +14,7 @@ mod context;
 mod derived;
 mod error;
 mod memory;
+mod needs;
 mod read;
 mod redact;
 mod row;

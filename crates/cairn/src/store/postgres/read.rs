@@ -143,6 +143,28 @@ pub async fn node(link: &Link, level: u8, index: u64) -> Result<Sha> {
     sha(&row.ok_or_else(missing)?, 0)
 }
 
+/// Nodes of the tree, in the order in which they are asked for.
+pub async fn nodes(link: &Link, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
+    let levels: Vec<i32> = places.iter().map(|(level, _)| i32::from(*level)).collect();
+    let indexes: Vec<i64> = places.iter().map(|(_, index)| at(*index)).collect();
+    let rows = link
+        .all(
+            "SELECT p.level, p.idx, CASE WHEN p.level = 0 THEN (SELECT hash FROM entry WHERE seq = p.idx)
+               ELSE (SELECT hash FROM node WHERE level = p.level AND idx = p.idx) END
+             FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS p (level, idx, place) ORDER BY p.place",
+            &[&levels, &indexes],
+        )
+        .await?;
+    let hash = |row: &Row| match get::<Option<&[u8]>>(row, 2)? {
+        Some(_) => sha(row, 2),
+        None => {
+            let (level, index): (i32, i64) = (get(row, 0)?, get(row, 1)?);
+            Err(StoreError::Damaged(format!("node {index} of level {level} is missing")))
+        }
+    };
+    rows.iter().map(hash).collect()
+}
+
 /// Lets a later page of a chain start at its place in the chain's index: the cursor is nearly always a record of it.
 fn starts_behind(of: &str, chain: &str, place: &str, name: usize) -> String {
     format!(

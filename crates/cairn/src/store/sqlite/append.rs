@@ -12,7 +12,7 @@ use super::place::Place;
 use super::{SqliteStore, context, fts5, memory, read, redact, token, wait_for_turn};
 use crate::context::ContextHead;
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead,
+    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
     SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
@@ -36,7 +36,11 @@ struct SqliteWriter {
 }
 
 impl StoreWriter for SqliteWriter {
-    fn transaction(&mut self, work: &mut dyn FnMut(&mut dyn Append) -> Result<()>) -> Result<()> {
+    fn transaction(
+        &mut self,
+        _needs: &Needs,
+        work: &mut dyn FnMut(&mut dyn Append) -> Result<()>,
+    ) -> Result<()> {
         // Immediate: what is read inside must still be true when it is written.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
@@ -184,15 +188,8 @@ impl<'a> SqliteAppend<'a> {
             .and_then(|mut statement| statement.query_row(values, read).optional())
             .map_err(store_error)
     }
-}
 
-impl Append for SqliteAppend<'_> {
-    fn size(&mut self) -> Result<u64> {
-        self.one("SELECT size FROM log", [], |row| row.get(0))?
-            .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
-    }
-
-    fn node(&mut self, level: u8, index: u64) -> Result<Sha> {
+    fn node(&self, level: u8, index: u64) -> Result<Sha> {
         let hash = if level == 0 {
             self.one("SELECT hash FROM entry WHERE seq = ?1", [index], |row| row.get(0).map(Sha))?
         } else {
@@ -201,6 +198,17 @@ impl Append for SqliteAppend<'_> {
             })?
         };
         hash.ok_or_else(|| StoreError::Damaged(format!("node {index} of level {level} is missing")))
+    }
+}
+
+impl Append for SqliteAppend<'_> {
+    fn head(&mut self) -> Result<(u64, Sha)> {
+        self.one("SELECT size, root FROM log", [], |row| Ok((row.get(0)?, Sha(row.get(1)?))))?
+            .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
+    }
+
+    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
+        places.iter().map(|(level, index)| self.node(*level, *index)).collect()
     }
 
     fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
@@ -219,6 +227,10 @@ impl Append for SqliteAppend<'_> {
         self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
             Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
         })
+    }
+
+    fn has_thought(&mut self, id: &str) -> Result<bool> {
+        self.one("SELECT 1 FROM thought WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
     }
 
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {

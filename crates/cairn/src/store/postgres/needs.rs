@@ -1,0 +1,212 @@
+//! What a transaction will ask for, read in one go: a question that crosses the network for each of its rows would hold
+//! the end of the log for as long.
+
+use std::collections::{HashMap, HashSet};
+
+use cairn_core::Sha;
+use futures::future::join_all;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
+
+use super::Result;
+use super::connect::Link;
+use super::row::{get, number, sha, wrong_form};
+use crate::store::{MemoryHead, Need, ParentLink, SessionHead, TaskHead};
+
+const TASKS: &str = "SELECT name, no, length, head FROM task WHERE name = ANY($1::text[])";
+const SESSIONS: &str = "SELECT name, no, length FROM session WHERE name = ANY($1::text[])";
+const MEMORIES: &str = "SELECT s.name, m.session_no, m.length, m.newest
+  FROM session s JOIN memory m ON m.session_no = s.no WHERE s.name = ANY($1::text[])";
+const PARENTS: &str = "SELECT id, seq, session_no, chain_hash FROM thought WHERE id = ANY($1::text[])";
+const KEYS: &str = "SELECT idempotency_key FROM thought WHERE idempotency_key = ANY($1::text[])";
+const EVENT_KEYS: &str = "SELECT idempotency_key FROM event WHERE idempotency_key = ANY($1::text[])";
+const BRIEFS: &str = "SELECT id, session_no FROM brief WHERE id = ANY($1::text[])";
+// Whoever asks has the content, so its hash tells whether what is stored is that.
+const BODIES: &str = "SELECT sha256, coalesce(sha256(convert_to(data, 'UTF8')) = sha256, false)
+  FROM body WHERE sha256 = ANY($1::bytea[])";
+
+/// The nodes that the edge of the log consists of, and those of a log of `$1` entries.
+const EDGE: &str = "WITH sizes (size) AS (SELECT size FROM log UNION SELECT $1::bigint),
+  places (level, idx) AS (
+    SELECT level, (size >> level) - 1 FROM sizes, generate_series(0, 62) AS level WHERE (size >> level) & 1 = 1)
+  SELECT n.level, n.idx, n.hash FROM places p JOIN node n ON n.level = p.level AND n.idx = p.idx WHERE p.level > 0
+  UNION ALL SELECT 0, e.seq, e.hash FROM places p JOIN entry e ON e.seq = p.idx WHERE p.level = 0";
+
+/// In the order of [`Question::names`].
+const OF_NAMES: [&str; 7] = [TASKS, SESSIONS, MEMORIES, PARENTS, KEYS, EVENT_KEYS, BRIEFS];
+const OF_BODIES: usize = 7;
+const OF_EDGE: usize = 8;
+
+/// Everything that is asked for at once.
+#[derive(Default)]
+pub struct Question {
+    names: [Vec<String>; 7],
+    bodies: Vec<Vec<u8>>,
+    /// The size of the log that is remembered, if its edge and that of the log are asked for.
+    edge: Option<i64>,
+}
+
+impl Question {
+    /// Asks for these, and for the edge if `edge` is given.
+    pub fn new<'n>(needs: impl Iterator<Item = &'n Need>, edge: Option<u64>) -> Question {
+        let mut question = Question { edge: edge.map(|size| size as i64), ..Question::default() };
+        for need in needs {
+            let (place, name) = match need {
+                Need::Task(name) => (0, name.clone()),
+                Need::Session(name) => (1, name.clone()),
+                Need::Memory(name) => (2, name.clone()),
+                Need::Parent(id) => (3, id.to_string()),
+                Need::Key(key) => (4, key.clone()),
+                Need::EventKey(key) => (5, key.clone()),
+                Need::Brief(id) => (6, id.clone()),
+                Need::Body(digest) => {
+                    question.bodies.push(digest.0.to_vec());
+                    continue;
+                }
+            };
+            question.names[place].push(name);
+        }
+        question
+    }
+
+    fn parts(&self) -> Vec<(usize, &'static str, &(dyn ToSql + Sync))> {
+        let names = self.names.iter().zip(OF_NAMES).enumerate();
+        let asked = names.filter(|(_, (names, _))| !names.is_empty());
+        let mut parts: Vec<(usize, &'static str, &(dyn ToSql + Sync))> =
+            asked.map(|(place, (names, sql))| (place, sql, names as _)).collect();
+        if !self.bodies.is_empty() {
+            parts.push((OF_BODIES, BODIES, &self.bodies));
+        }
+        if let Some(size) = &self.edge {
+            parts.push((OF_EDGE, EDGE, size));
+        }
+        parts
+    }
+
+    /// Prepares the statements, so that [`Question::ask`] sends them all at once.
+    pub async fn prepare(&self, link: &Link) -> std::result::Result<Vec<Statement>, tokio_postgres::Error> {
+        let mut prepared = Vec::new();
+        for (_, sql, _) in self.parts() {
+            prepared.push(link.prepared(sql).await?);
+        }
+        Ok(prepared)
+    }
+
+    /// Asks; the answers are for [`Found::take_in`].
+    pub async fn ask(
+        &self,
+        link: &Link,
+        prepared: &[Statement],
+    ) -> std::result::Result<Vec<(usize, Vec<Row>)>, tokio_postgres::Error> {
+        let parts = self.parts();
+        let asked = parts.iter().zip(prepared).map(|((place, _, value), statement)| async move {
+            Ok((*place, link.client().query(statement, &[*value]).await?))
+        });
+        join_all(asked).await.into_iter().collect()
+    }
+}
+
+/// What was found. An answer is given once: whoever asks again may have written meanwhile, and reads it anew.
+#[derive(Default)]
+pub struct Found {
+    tasks: HashMap<String, Option<TaskHead>>,
+    sessions: HashMap<String, Option<SessionHead>>,
+    memories: HashMap<String, Option<MemoryHead>>,
+    parents: HashMap<String, Option<ParentLink>>,
+    /// Those under which nothing is recorded.
+    free_keys: HashSet<String>,
+    free_event_keys: HashSet<String>,
+    briefs: HashMap<String, Option<i64>>,
+    bodies: HashMap<Vec<u8>, Option<bool>>,
+    nodes: HashMap<(u8, u64), Sha>,
+}
+
+impl Found {
+    /// Takes in the answers to a question.
+    pub fn take_in(&mut self, question: Question, answers: Vec<(usize, Vec<Row>)>) -> Result<()> {
+        let [tasks, sessions, memories, parents, keys, event_keys, briefs] = question.names;
+        self.tasks.extend(tasks.into_iter().map(|name| (name, None)));
+        self.sessions.extend(sessions.into_iter().map(|name| (name, None)));
+        self.memories.extend(memories.into_iter().map(|name| (name, None)));
+        self.parents.extend(parents.into_iter().map(|name| (name, None)));
+        self.free_keys.extend(keys);
+        self.free_event_keys.extend(event_keys);
+        self.briefs.extend(briefs.into_iter().map(|name| (name, None)));
+        self.bodies.extend(question.bodies.into_iter().map(|digest| (digest, None)));
+        for (place, rows) in answers {
+            rows.iter().try_for_each(|row| self.take_row(place, row))?;
+        }
+        Ok(())
+    }
+
+    fn take_row(&mut self, place: usize, row: &Row) -> Result<()> {
+        match place {
+            0 => {
+                let head = TaskHead { no: get(row, 1)?, length: number(row, 2)?, head: sha(row, 3)? };
+                self.tasks.insert(get(row, 0)?, Some(head));
+            }
+            1 => {
+                let head = SessionHead { no: get(row, 1)?, length: number(row, 2)? };
+                self.sessions.insert(get(row, 0)?, Some(head));
+            }
+            2 => {
+                let head =
+                    MemoryHead { session_no: get(row, 1)?, length: number(row, 2)?, newest: number(row, 3)? };
+                self.memories.insert(get(row, 0)?, Some(head));
+            }
+            3 => {
+                let link =
+                    ParentLink { seq: number(row, 1)?, session_no: get(row, 2)?, chain_hash: sha(row, 3)? };
+                self.parents.insert(get(row, 0)?, Some(link));
+            }
+            4 => drop(self.free_keys.remove(get::<&str>(row, 0)?)),
+            5 => drop(self.free_event_keys.remove(get::<&str>(row, 0)?)),
+            6 => drop(self.briefs.insert(get(row, 0)?, Some(get(row, 1)?))),
+            OF_BODIES => drop(self.bodies.insert(get(row, 0)?, Some(get(row, 1)?))),
+            _ => {
+                let level = u8::try_from(get::<i32>(row, 0)?).map_err(|_| wrong_form())?;
+                self.nodes.insert((level, number(row, 1)?), sha(row, 2)?);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn task(&mut self, name: &str) -> Option<Option<TaskHead>> {
+        self.tasks.remove(name)
+    }
+
+    pub fn session(&mut self, name: &str) -> Option<Option<SessionHead>> {
+        self.sessions.remove(name)
+    }
+
+    pub fn memory(&mut self, session: &str) -> Option<Option<MemoryHead>> {
+        self.memories.remove(session)
+    }
+
+    pub fn parent(&mut self, id: &str) -> Option<Option<ParentLink>> {
+        self.parents.remove(id)
+    }
+
+    /// Whether it is known that no thought is recorded under a key.
+    pub fn is_free(&mut self, key: &str) -> bool {
+        self.free_keys.remove(key)
+    }
+
+    /// Whether it is known that no event is.
+    pub fn is_free_for_event(&mut self, key: &str) -> bool {
+        self.free_event_keys.remove(key)
+    }
+
+    pub fn brief(&mut self, id: &str) -> Option<Option<i64>> {
+        self.briefs.remove(id)
+    }
+
+    /// Whether a content is there, and still has its hash.
+    pub fn body(&mut self, digest: &Sha) -> Option<Option<bool>> {
+        self.bodies.remove(&digest.0[..])
+    }
+
+    pub fn node(&self, place: &(u8, u64)) -> Option<Sha> {
+        self.nodes.get(place).copied()
+    }
+}
