@@ -4,6 +4,7 @@
 //! The rest of the library waits for a store; here connections are served by a small runtime of the store's own, and
 //! whoever calls waits on the thread it calls from (`wait`).
 
+mod address;
 mod ahead;
 mod append;
 mod audit;
@@ -22,6 +23,7 @@ mod schema;
 mod search;
 mod sessions;
 mod stored;
+mod tls;
 mod token;
 mod wait;
 
@@ -34,7 +36,7 @@ use tokio::runtime::Runtime;
 use crate::error::OpenError;
 use crate::store::{Birth, StoreError};
 
-pub use connect::Address;
+pub use address::Address;
 use connect::{Link, Pool};
 
 type Result<T> = std::result::Result<T, StoreError>;

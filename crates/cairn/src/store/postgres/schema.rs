@@ -6,7 +6,8 @@ use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use tokio_postgres::{Client, Error, GenericClient};
 
-use super::connect::{Address, Pool};
+use super::address::Address;
+use super::connect::Pool;
 use super::error::store_error;
 use crate::error::OpenError;
 use crate::store::{Birth, StoreError};
