@@ -201,7 +201,8 @@ impl From<Error> for CliError {
             }
             Error::Busy { .. } => failure.hint("nothing was lost; `cairn doctor` looks at the database"),
             // These say themselves what to do.
-            Error::Store(StoreError::Busy | StoreError::DiskFull | StoreError::Damaged(_)) => failure,
+            Error::Store(StoreError::DiskFull | StoreError::Damaged(_)) => failure,
+            Error::Store(error) if error.is_passing() => failure,
             Error::Store(_) => failure.hint("`cairn doctor` looks at the database"),
         }
     }
@@ -214,6 +215,7 @@ impl From<OpenError> for CliError {
             OpenError::Address { .. } => "INVALID_PARAMS",
             OpenError::Gone { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
+            OpenError::Store { source, .. } if source.is_passing() => "BUSY",
             _ => "HANDLER_ERROR",
         };
         let sentence = match &error {
@@ -245,7 +247,12 @@ impl From<OpenError> for CliError {
             }
             OpenError::Store { path, source } if is_address(path) => return match source {
                 StoreError::Unreachable => failure.hint("check the host, the port and that the server runs"),
-                StoreError::NotAllowed => failure,
+                // These say themselves what to do.
+                StoreError::NotAllowed
+                | StoreError::NotAdmitted
+                | StoreError::NotEncrypted(_)
+                | StoreError::NoPrimary
+                | StoreError::Overloaded { .. } => failure,
                 _ => failure.hint("docs/storage.md says what a server must offer and a role must be allowed"),
             },
             OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),

@@ -88,6 +88,7 @@ impl Error {
             Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",
             Error::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
             Error::Busy { .. } => "BUSY",
+            Error::Store(error) if error.is_passing() => "BUSY",
             Error::Store(_) => "HANDLER_ERROR",
         }
     }
@@ -213,6 +214,9 @@ mod tests {
     #[test]
     fn a_busy_database_is_busy_whoever_met_it() {
         assert_eq!(Error::from(StoreError::Busy).code(), "BUSY");
+        assert_eq!(Error::from(StoreError::Unreachable).code(), "BUSY");
         assert_eq!(Error::from(StoreError::DiskFull).code(), "HANDLER_ERROR");
+        // It may have been written: trying again is not harmless.
+        assert_eq!(Error::from(StoreError::Unknown).code(), "HANDLER_ERROR");
     }
 }

@@ -181,7 +181,10 @@ impl Cairn {
             }
         };
         let needs = Step::needs_of(&thought);
-        self.writer()?.write(reply, needs, move |step| step.record(id, thought, salt, sealing));
+        // Copies, since a transaction may have to be run again.
+        let record =
+            move |step: &mut Step<'_>| step.record(id.clone(), thought.clone(), salt, sealing.clone());
+        self.writer()?.write(reply, needs, record);
         Ok(())
     }
 

@@ -53,6 +53,10 @@ const CATCH_UP_ROWS: u64 = 512;
 const MAX_BEHIND: u64 = 1 << 16;
 /// States that wait to be kept, at most: one that is let go costs the next reader some time.
 const MAX_FOLDS: usize = 64;
+/// For how long a transaction of which nothing was written, because the connection was lost, is run again.
+const AGAIN_FOR: Duration = Duration::from_secs(20);
+/// And after which pause.
+const AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// How long a writer that has just served many callers waits for them to come back.
 const GATHER: Duration = Duration::from_micros(200);
 
@@ -63,6 +67,7 @@ pub(crate) struct Recorded {
 }
 
 /// What a sealed thought has beside its sealed text.
+#[derive(Clone)]
 pub(crate) struct Sealing {
     pub key: SealKey,
     /// What the caller said.
@@ -71,9 +76,10 @@ pub(crate) struct Sealing {
 
 /// Something to be written in one transaction with whatever else waits.
 trait Write: Send {
-    /// What it will ask for, as far as that is known; once.
+    /// What it will ask for, as far as that is known; once. If it is run again, it asks by itself.
     fn needs(&mut self) -> Vec<Need>;
-    /// Writes it. An error ends the transaction; one that concerns this write alone is kept for the answer.
+    /// Writes it. An error ends the transaction; one that concerns this write alone is kept for the answer. It may be run
+    /// again, if nothing was written the last time.
     fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError>;
     /// The transaction is committed: whoever waits is answered. It may have gone; what it asked for is written.
     fn answer(self: Box<Self>);
@@ -84,14 +90,14 @@ trait Write: Send {
 /// A write, and the one who waits for it.
 struct Waiting<W, T> {
     needs: Vec<Need>,
-    work: Option<W>,
+    work: W,
     result: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
 }
 
 impl<W, T> Write for Waiting<W, T>
 where
-    W: FnOnce(&mut Step<'_>) -> Result<T> + Send,
+    W: FnMut(&mut Step<'_>) -> Result<T> + Send,
     T: Send,
 {
     fn needs(&mut self) -> Vec<Need> {
@@ -99,8 +105,7 @@ where
     }
 
     fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError> {
-        let work = self.work.take().expect("a transaction runs once");
-        match work(step) {
+        match (self.work)(step) {
             Err(Error::Store(error)) => Err(error),
             Err(Error::Busy { .. }) => Err(StoreError::Busy),
             result => {
@@ -177,15 +182,15 @@ impl Writer {
         &self,
         reply: oneshot::Sender<Result<T>>,
         needs: Vec<Need>,
-        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) {
-        self.queue(Job::Write(Box::new(Waiting { needs, work: Some(work), result: None, reply })));
+        self.queue(Job::Write(Box::new(Waiting { needs, work, result: None, reply })));
     }
 
     /// Writes, and waits until that is durable.
     pub fn write_now<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.write_with(Vec::new(), work)
     }
@@ -194,15 +199,15 @@ impl Writer {
     pub fn write_with<T: Send + 'static>(
         &self,
         needs: Vec<Need>,
-        work: impl FnOnce(&mut Step<'_>) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask(|reply| Job::Write(Box::new(Waiting { needs, work: Some(work), result: None, reply })))
+        self.ask(|reply| Job::Write(Box::new(Waiting { needs, work, result: None, reply })))
     }
 
     /// Makes a snapshot; returns it, and whether it was there already.
     pub fn capture(&self, capture: Capture) -> Result<(ContextHead, bool)> {
         let work = move |step: &mut Step<'_>| step.capture(&capture);
-        let waiting = |reply| Waiting { needs: Vec::new(), work: Some(work), result: None, reply };
+        let waiting = |reply| Waiting { needs: Vec::new(), work, result: None, reply };
         self.ask(|reply| Job::WriteAndIndex(Box::new(waiting(reply))))
     }
 
@@ -383,18 +388,20 @@ impl Work {
         Ok(())
     }
 
+    /// Runs the writes in one transaction; again, if the connection was lost and nothing was written. Whoever waits is
+    /// told of that only when it lasts.
     fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) -> std::result::Result<(), StoreError> {
         let started = Instant::now();
-        let Work { store, clock, heads, leaf, link, .. } = self;
-        let needs = Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs()));
-        let mut write = |tx: &mut dyn Append| {
-            let heads = Heads::current(heads, tx)?;
-            let mut step = Step::new(tx, heads, clock, leaf, link);
-            batch.iter_mut().try_for_each(|write| write.run(&mut step))?;
-            step.flush()
+        let committed = loop {
+            match self.write_once(&mut batch) {
+                Err(StoreError::Lost | StoreError::NotWritten) if started.elapsed() < AGAIN_FOR => {
+                    // What is remembered may be ahead of the log.
+                    self.heads = None;
+                    std::thread::sleep(AGAIN_AFTER);
+                }
+                committed => break committed,
+            }
         };
-        let committed = catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
-            .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())));
         self.tally.taken(batch.len());
         match &committed {
             Ok(()) => {
@@ -417,6 +424,19 @@ impl Work {
             }
         }
         committed
+    }
+
+    fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<(), StoreError> {
+        let Work { store, clock, heads, leaf, link, .. } = self;
+        let needs = Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs()));
+        let mut write = |tx: &mut dyn Append| {
+            let heads = Heads::current(heads, tx)?;
+            let mut step = Step::new(tx, heads, clock, leaf, link);
+            batch.iter_mut().try_for_each(|write| write.run(&mut step))?;
+            step.flush()
+        };
+        catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
+            .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())))
     }
 }
 

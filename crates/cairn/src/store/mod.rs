@@ -85,6 +85,28 @@ pub enum StoreError {
          again, or send an idempotency_key, which makes that safe"
     )]
     Unknown,
+    /// A server had too much to do, or others were before us, for as long as a call waits.
+    #[error("{what} for {seconds} s; nothing was written; try again after a pause")]
+    Overloaded {
+        /// Who or what was waited for.
+        what: &'static str,
+        /// How long.
+        seconds: u64,
+    },
+    /// Of the servers that answer none takes writes.
+    #[error(
+        "no database server takes writes now; nothing was written; try again after a pause, or have a standby promoted"
+    )]
+    NoPrimary,
+    /// The server does not let this user in.
+    #[error(
+        "the database server does not admit this user; check the user, the password and the server's pg_hba.conf, which \
+         may ask for an encrypted connection (sslmode=require)"
+    )]
+    NotAdmitted,
+    /// The connection could not be encrypted as it must be.
+    #[error("no encrypted connection to the database server: {0}")]
+    NotEncrypted(String),
     /// The role may not do this.
     #[error(
         "the database refuses this to the role that is used; see docs/storage.md for what it must be allowed"
@@ -96,6 +118,21 @@ pub enum StoreError {
     /// Anything else.
     #[error("the database reported: {0}")]
     Other(String),
+}
+
+impl StoreError {
+    /// Whether nothing was written, and the same call may succeed later.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Busy
+                | StoreError::Overloaded { .. }
+                | StoreError::Unreachable
+                | StoreError::NoPrimary
+                | StoreError::Lost
+                | StoreError::NotWritten
+        )
+    }
 }
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -1,21 +1,27 @@
 //! Where the database is, and how it is reached.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Result;
 use super::connect::PATIENCE;
-use super::error::store_error;
+use super::error::{connect_error, store_error};
 use super::tls::tls;
 use crate::error::OpenError;
 use crate::store::StoreError;
 
-/// How long a server may take to accept a connection.
+/// How long a server may take to accept a connection, and to answer on it.
 const CONNECT: Duration = Duration::from_secs(5);
 /// What a database with several logs is told apart by, if nothing is said.
 const SCHEMA: &str = "cairn";
@@ -23,10 +29,20 @@ const SCHEMA: &str = "cairn";
 /// Where a log is: servers, database, schema. Its `Display` says so without the password.
 #[derive(Clone)]
 pub struct Address {
-    config: Config,
+    /// One for each server, in the order in which they are named.
+    servers: Vec<Config>,
+    /// The one that is tried first: the last that took a connection.
+    first: Arc<AtomicUsize>,
     tls: Option<MakeRustlsConnect>,
     schema: String,
     shown: String,
+}
+
+/// A connection that was just opened.
+pub struct Opened {
+    pub client: Client,
+    /// Set when the server has warned of something.
+    pub warned: Arc<AtomicBool>,
 }
 
 impl fmt::Display for Address {
@@ -95,7 +111,7 @@ impl Address {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         let shown = shown(&config, &schema);
-        Ok(Address { config, tls, schema, shown })
+        Ok(Address { servers: one_by_one(&config)?, first: Arc::default(), tls, schema, shown })
     }
 
     /// The schema that the tables are in.
@@ -108,31 +124,108 @@ impl Address {
         OpenError::Store { path: PathBuf::from(&self.shown), source }
     }
 
-    /// Opens a connection.
-    pub async fn connect(&self) -> Result<Client> {
-        let client = match &self.tls {
+    /// Opens a connection to the first server that takes one, beginning with the one that did last time. Each has its own
+    /// time: one that hangs does not keep the others from being asked.
+    pub async fn connect(&self) -> Result<Opened> {
+        let (count, first) = (self.servers.len(), self.first.load(Ordering::Relaxed));
+        let mut why = StoreError::Unreachable;
+        for index in (first..first + count).map(|index| index % count) {
+            match timeout(CONNECT, self.connect_to(&self.servers[index])).await {
+                Ok(Ok(opened)) => {
+                    self.first.store(index, Ordering::Relaxed);
+                    return Ok(opened);
+                }
+                // One that answers has more to say than one that does not.
+                Ok(Err(error)) if error != StoreError::Unreachable => why = error,
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+        Err(why)
+    }
+
+    /// Has another server asked first next time: this one was lost.
+    pub fn pass_on(&self) {
+        let next = (self.first.load(Ordering::Relaxed) + 1) % self.servers.len();
+        self.first.store(next, Ordering::Relaxed);
+    }
+
+    async fn connect_to(&self, server: &Config) -> Result<Opened> {
+        let opened = match &self.tls {
             None => {
-                let (client, connection) = self.config.connect(NoTls).await.map_err(unreachable_server)?;
-                tokio::spawn(async move { drop(connection.await) });
-                client
+                let (client, connection) = server.connect(NoTls).await.map_err(connect_error)?;
+                Opened { client, warned: serve(connection) }
             }
             Some(tls) => {
-                let (client, connection) =
-                    self.config.connect(tls.clone()).await.map_err(unreachable_server)?;
-                tokio::spawn(async move { drop(connection.await) });
-                client
+                let (client, connection) = server.connect(tls.clone()).await.map_err(connect_error)?;
+                Opened { client, warned: serve(connection) }
             }
         };
         let set = format!(
-            "SET search_path = \"{}\"; SET lock_timeout = {}; SET statement_timeout = {}; SET client_min_messages = error; \
-             SET standard_conforming_strings = on; SET timezone = 'UTC'",
+            "SET search_path = \"{}\"; SET lock_timeout = {patience}; SET statement_timeout = {patience}; \
+             SET client_min_messages = warning; SET standard_conforming_strings = on; SET timezone = 'UTC'",
             self.schema,
-            PATIENCE.as_millis(),
-            10 * 60 * 1000
+            patience = PATIENCE.as_millis(),
         );
-        client.batch_execute(&set).await.map_err(store_error)?;
-        Ok(client)
+        opened.client.batch_execute(&set).await.map_err(store_error)?;
+        Ok(opened)
     }
+}
+
+/// Drives a connection until it ends. What it returns is set by the time that whoever waits for a statement is told of
+/// its end, if the server has warned of something meanwhile.
+fn serve<S, T>(mut connection: Connection<S, T>) -> Arc<AtomicBool>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let warned = Arc::new(AtomicBool::new(false));
+    let seen = warned.clone();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notice(notice) = message
+                && *notice.code() == SqlState::WARNING
+            {
+                seen.store(true, Ordering::Release);
+            }
+        }
+    });
+    warned
+}
+
+/// The same, for each server by itself.
+fn one_by_one(config: &Config) -> std::result::Result<Vec<Config>, String> {
+    let (hosts, ports) = (config.get_hosts(), config.get_ports());
+    if hosts.is_empty() {
+        return Err("it names no server; it must be postgres://USER@HOST/DATABASE".to_string());
+    }
+    if !config.get_hostaddrs().is_empty() {
+        return Err("hostaddr: cannot be used; name the host, or its number, before the database".to_string());
+    }
+    if ports.len() > 1 && ports.len() != hosts.len() {
+        return Err(format!("it names {} servers and {} ports", hosts.len(), ports.len()));
+    }
+    let one = |(index, host): (usize, &Host)| {
+        let mut one = Config::new();
+        match host {
+            Host::Tcp(name) => one.host(name),
+            #[cfg(unix)]
+            Host::Unix(folder) => one.host_path(folder),
+        };
+        one.port(ports.get(index).or(ports.first()).copied().unwrap_or(5432));
+        config.get_user().map(|user| one.user(user));
+        config.get_password().map(|password| one.password(password));
+        config.get_dbname().map(|database| one.dbname(database));
+        config.get_options().map(|options| one.options(options));
+        config.get_application_name().map(|name| one.application_name(name));
+        config.get_connect_timeout().map(|time| one.connect_timeout(*time));
+        config.get_tcp_user_timeout().map(|time| one.tcp_user_timeout(*time));
+        one.keepalives(config.get_keepalives()).keepalives_idle(config.get_keepalives_idle());
+        one.ssl_mode(config.get_ssl_mode()).ssl_negotiation(config.get_ssl_negotiation());
+        one.channel_binding(config.get_channel_binding());
+        one.target_session_attrs(config.get_target_session_attrs());
+        one
+    };
+    Ok(hosts.iter().enumerate().map(one).collect())
 }
 
 #[derive(Default)]
@@ -140,14 +233,6 @@ struct Ours {
     schema: Option<String>,
     roots: Option<PathBuf>,
     mode: Option<String>,
-}
-
-/// A server that refuses says why; one that is not there is not reachable.
-fn unreachable_server(error: tokio_postgres::Error) -> StoreError {
-    match error.as_db_error() {
-        Some(_) => store_error(error),
-        None => StoreError::Unreachable,
-    }
 }
 
 /// Servers, database and schema, as they may be shown.

@@ -6,18 +6,19 @@
 //! and the lock is held for one of them and a sync.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cairn_core::Sha;
 use cairn_core::log::Node;
 use cairn_core::thought::Thought;
 use futures::future::{join, join_all, join4};
 use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::batch::Batch;
-use super::connect::{Link, PATIENCE, Pool};
+use super::connect::{AGAIN, ANSWER, Link, PATIENCE, Pool, answered, in_time};
 use super::error::{is_lost, store_error};
 use super::needs::{Found, Question};
 use super::row::{get, number, sha};
@@ -29,8 +30,6 @@ use crate::store::{
     SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
-/// Between two attempts to reach a server that does not answer.
-const AGAIN: Duration = Duration::from_millis(200);
 /// How long others are waited for before it is said that nothing can be written now.
 const PROBE_PATIENCE: &str = "2s";
 
@@ -61,25 +60,25 @@ impl PostgresWriter {
     async fn begin(&mut self, needs: &Needs) -> Result<Head> {
         let started = Instant::now();
         loop {
-            let begun = match &self.link {
-                Some(link) => begin(link, needs, self.expects_others).await,
-                None => match self.pool.open().await {
-                    Ok(link) => begin(self.link.insert(link), needs, self.expects_others).await,
-                    Err(error) => Err(error),
-                },
+            let link = match self.link.take().filter(|link| !link.client().is_closed()) {
+                Some(link) => link,
+                None => self.pool.open().await?,
             };
-            match begun {
-                Err(StoreError::Lost | StoreError::Unreachable) if started.elapsed() < PATIENCE => {
-                    self.link = None;
-                    tokio::time::sleep(AGAIN).await;
-                }
-                Err(error) => {
-                    self.end().await;
-                    return Err(error);
-                }
+            match in_time(begin(&link, needs, self.expects_others)).await {
                 Ok(head) => {
+                    self.link = Some(link);
                     self.expects_others = head.is_another(needs);
                     return Ok(head);
+                }
+                // A server that was the primary may answer still, and take nothing any more.
+                Err(StoreError::Lost | StoreError::NoPrimary) if started.elapsed() < PATIENCE => {
+                    self.pool.lost();
+                    sleep(AGAIN).await;
+                }
+                Err(error) => {
+                    self.link = Some(link);
+                    self.end().await;
+                    return Err(error);
                 }
             }
         }
@@ -88,24 +87,34 @@ impl PostgresWriter {
     /// Takes back what was begun. If even that does not work, the connection is let go.
     async fn end(&mut self) {
         if let Some(link) = &self.link
-            && link.client().batch_execute("ROLLBACK").await.is_err()
+            && !matches!(timeout(AGAIN * 10, link.client().batch_execute("ROLLBACK")).await, Ok(Ok(())))
         {
             self.link = None;
         }
     }
 
     /// Writes what waits, and commits.
+    ///
+    /// A commit is never told to stop. Where it waits for a standby, it is done already but for that, and PostgreSQL would
+    /// answer that it was done, with a warning that the standby may not have it; so a warning counts as no answer.
     async fn commit(&mut self, batch: &Batch, first: Option<(u64, Sha)>) -> Result<()> {
         let Some(link) = &self.link else { return Err(StoreError::Lost) };
-        match send(link, batch, true).await {
-            Ok(()) => Ok(()),
-            Err(error) if is_lost(&error) => {
-                self.link = None;
-                self.was_committed(first).await
-            }
-            Err(error) => {
+        link.take_warning();
+        match timeout(ANSWER, send(link, batch, true)).await {
+            Ok(Ok(())) if !link.take_warning() => Ok(()),
+            Ok(Err(error)) if !is_lost(&error) => {
                 self.end().await;
                 Err(store_error(error))
+            }
+            Ok(_) => {
+                self.link = None;
+                self.pool.lost();
+                self.was_committed(first).await
+            }
+            Err(_) => {
+                self.link = None;
+                self.pool.lost();
+                Err(StoreError::Unknown)
             }
         }
     }
@@ -118,24 +127,35 @@ impl PostgresWriter {
         };
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
-            tokio::time::sleep(AGAIN).await;
-            let Ok(link) = self.pool.open().await else { continue };
-            // A transaction that is still going on somewhere would hold this up until it has ended.
-            let Ok(head) = begin(&link, &Needs::default(), false).await else { continue };
-            let found = link.client().query_opt("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await;
-            let ended = link.client().batch_execute("ROLLBACK").await;
-            let (Ok(found), Ok(())) = (found, ended) else { continue };
+            sleep(AGAIN).await;
+            let Ok((link, size, found)) = look_up(&self.pool, seq).await else { continue };
             self.link = Some(link);
-            let found = found.map(|row| row.get::<_, Vec<u8>>(0));
             return match found {
                 Some(found) if found == hash => Ok(()),
                 // Nothing of it is there: whoever asked can ask again.
-                _ if head.size >= seq => Err(StoreError::NotWritten),
+                _ if size >= seq => Err(StoreError::NotWritten),
                 _ => Err(StoreError::Damaged("the log is shorter than it was".into())),
             };
         }
         Err(StoreError::Unknown)
     }
+}
+
+/// How long the log is, and the hash of the entry at a position: as the servers agree on it that a commit waits for.
+///
+/// The head is locked, so a transaction that is still going on somewhere holds this up until it has ended. The commit of
+/// the lock waits for the standbys behind everything that was seen, so a primary that lost its standbys, or was replaced
+/// without knowing it, does not vouch for what it alone has.
+async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> {
+    let link = pool.open_at_once().await?;
+    let head = in_time(begin(&link, &Needs::default(), false)).await?;
+    let found = link.one("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await?;
+    link.take_warning();
+    answered(link.client().batch_execute("COMMIT")).await?;
+    if link.take_warning() {
+        return Err(StoreError::Lost);
+    }
+    Ok((link, head.size, found.map(|row| get(&row, 0)).transpose()?))
 }
 
 /// What is known once the log's head is locked.
@@ -218,14 +238,6 @@ async fn send(link: &Link, batch: &Batch, commit: bool) -> std::result::Result<(
     committed
 }
 
-/// Hands a connection back, unless a transaction was left open on it.
-fn ended<T>(done: Result<T>, link: Link) -> Result<T> {
-    if done.is_err() {
-        link.give_up();
-    }
-    done
-}
-
 impl StoreWriter for PostgresWriter {
     fn transaction(
         &mut self,
@@ -252,15 +264,16 @@ impl StoreWriter for PostgresWriter {
     fn probe(&mut self, commit: bool) -> Result<()> {
         let runtime = self.runtime.clone();
         wait(&runtime, async {
-            if self.link.as_ref().is_none_or(|link| link.client().is_closed()) {
-                self.link = Some(self.pool.open().await?);
-            }
-            let Some(link) = &self.link else { return Err(StoreError::Lost) };
+            let link = match self.link.take().filter(|link| !link.client().is_closed()) {
+                Some(link) => link,
+                None => self.pool.open_at_once().await?,
+            };
             let end = if commit { "UPDATE derived SET through = through; COMMIT" } else { "ROLLBACK" };
             let probe = format!(
                 "BEGIN; SET LOCAL lock_timeout = '{PROBE_PATIENCE}'; SELECT 1 FROM log FOR UPDATE; {end}"
             );
-            let probed = link.client().batch_execute(&probe).await.map_err(store_error);
+            let probed = answered(link.client().batch_execute(&probe)).await;
+            self.link = Some(link);
             if probed.is_err() {
                 self.end().await;
             }
@@ -269,27 +282,15 @@ impl StoreWriter for PostgresWriter {
     }
 
     fn catch_up(&mut self, rows: u64) -> Result<u64> {
-        let runtime = self.runtime.clone();
-        wait(&runtime, async {
-            let link = self.pool.take().await?;
-            ended(derived::catch_up(&link, rows).await, link)
-        })
+        wait(&self.runtime, self.pool.run(async |link| derived::catch_up(link, rows).await))
     }
 
     fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
-        let runtime = self.runtime.clone();
-        wait(&runtime, async {
-            let link = self.pool.take().await?;
-            memory::keep_fold(&link, session_id, fold).await
-        })
+        wait(&self.runtime, self.pool.run(async |link| memory::keep_fold(link, session_id, fold).await))
     }
 
     fn clear_derived(&mut self) -> Result<()> {
-        let runtime = self.runtime.clone();
-        wait(&runtime, async {
-            let link = self.pool.take().await?;
-            ended(derived::clear(&link).await, link)
-        })
+        wait(&self.runtime, self.pool.run(async |link| derived::clear(link).await))
     }
 }
 
@@ -310,7 +311,7 @@ impl PostgresAppend {
     /// Writes what waits, so that it can be read.
     fn flush(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
-        self.wait(async { send(&self.link, &batch, false).await.map_err(store_error) })
+        self.wait(answered(send(&self.link, &batch, false)))
     }
 
     fn one(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {

@@ -32,7 +32,7 @@ impl PostgresStore {
     /// Opens one consistent state for verification.
     pub(super) fn open_audit(&self) -> Result<Box<dyn Audit>> {
         let link = self.wait(async {
-            let link = self.pool.open().await?;
+            let link = self.pool.open().await?.unhurried();
             // Verifying takes as long as it takes; what is visited between two queries may take long as well.
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
                          SET LOCAL idle_in_transaction_session_timeout = 0; SELECT size FROM log";

@@ -1,8 +1,12 @@
 //! What PostgreSQL reports, in Cairn's words.
 
+use std::error::Error as _;
+
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use super::connect::PATIENCE;
+use super::tls::refused_by_tls;
 use crate::store::StoreError;
 
 /// Whether the connection is gone, or the server is on its way out: another connection may do better.
@@ -36,6 +40,33 @@ fn is_about_rows(error: &Error) -> bool {
     .any(|about| words.starts_with(about))
 }
 
+/// That something took longer than a call waits for.
+pub fn overloaded(what: &'static str) -> StoreError {
+    StoreError::Overloaded { what, seconds: PATIENCE.as_secs() }
+}
+
+/// Why a connection was not made. A server that refuses says why; one that is not there is not reachable.
+pub fn connect_error(error: Error) -> StoreError {
+    match error.as_db_error() {
+        Some(_) if is_lost(&error) => overloaded("the database server was starting up or shutting down"),
+        Some(_) => store_error(error),
+        None => match refused_by_tls(&error) {
+            Some(why) => StoreError::NotEncrypted(why),
+            None if takes_no_writes(&error) => StoreError::NoPrimary,
+            None => StoreError::Unreachable,
+        },
+    }
+}
+
+/// Whether a server of several was passed over because it is not the one that takes writes.
+fn takes_no_writes(error: &Error) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    error.to_string().starts_with("error connecting to server")
+        && io.is_some_and(|io| {
+            io.kind() == std::io::ErrorKind::PermissionDenied && io.raw_os_error().is_none()
+        })
+}
+
 /// Translates for the caller; never passes on SQL, a host or a password.
 pub fn store_error(error: Error) -> StoreError {
     let Some(code) = error.code() else {
@@ -47,36 +78,39 @@ pub fn store_error(error: Error) -> StoreError {
     if is_lost(&error) {
         return StoreError::Lost;
     }
-    match code {
-        code if *code == SqlState::UNIQUE_VIOLATION => StoreError::Taken("id"),
-        code if *code == SqlState::DISK_FULL => StoreError::DiskFull,
-        code if *code == SqlState::READ_ONLY_SQL_TRANSACTION => StoreError::ReadOnly,
-        code if [
-            SqlState::LOCK_NOT_AVAILABLE,
-            SqlState::QUERY_CANCELED,
-            SqlState::T_R_DEADLOCK_DETECTED,
-            SqlState::TOO_MANY_CONNECTIONS,
-        ]
-        .contains(code) =>
-        {
-            StoreError::Busy
+    let is_one_of = |states: &[SqlState]| states.contains(code);
+    match () {
+        () if is_one_of(&[SqlState::UNIQUE_VIOLATION]) => StoreError::Taken("id"),
+        () if is_one_of(&[SqlState::DISK_FULL]) => StoreError::DiskFull,
+        () if is_one_of(&[SqlState::READ_ONLY_SQL_TRANSACTION]) => StoreError::NoPrimary,
+        () if is_one_of(&[SqlState::LOCK_NOT_AVAILABLE]) => overloaded("others kept the database locked"),
+        () if is_one_of(&[SqlState::QUERY_CANCELED]) => {
+            overloaded("the database server was busy with one statement, or was told to leave it,")
         }
-        code if *code == SqlState::INSUFFICIENT_PRIVILEGE => StoreError::NotAllowed,
+        () if is_one_of(&[SqlState::TOO_MANY_CONNECTIONS]) => {
+            overloaded("the database server took no more connections (max_connections)")
+        }
+        () if is_one_of(&[SqlState::T_R_DEADLOCK_DETECTED, SqlState::OUT_OF_MEMORY]) => {
+            overloaded("the database server had too much to do")
+        }
+        () if is_one_of(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) => {
+            StoreError::NotAdmitted
+        }
+        () if is_one_of(&[SqlState::INSUFFICIENT_PRIVILEGE]) => StoreError::NotAllowed,
         // Somebody gave a table another form.
-        code if [
+        () if is_one_of(&[
             SqlState::UNDEFINED_TABLE,
             SqlState::UNDEFINED_COLUMN,
             SqlState::UNDEFINED_FUNCTION,
             SqlState::DATATYPE_MISMATCH,
-        ]
-        .contains(code) =>
+        ]) =>
         {
             StoreError::Damaged("its tables are not those that Cairn makes".into())
         }
-        code if [SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED].contains(code) => {
+        () if is_one_of(&[SqlState::DATA_CORRUPTED, SqlState::INDEX_CORRUPTED]) => {
             StoreError::Damaged("PostgreSQL reports damaged data".into())
         }
-        _ => match error.as_db_error() {
+        () => match error.as_db_error() {
             Some(told) => StoreError::Other(told.message().to_string()),
             None => StoreError::Lost,
         },

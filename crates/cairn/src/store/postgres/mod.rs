@@ -80,17 +80,9 @@ impl PostgresStore {
         wait::wait(self.runtime(), work)
     }
 
-    /// Runs `work` on a connection. What only reads is tried once more if the connection was lost.
+    /// Runs `work`, which only reads, on a connection.
     fn read<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
-        self.wait(async {
-            let link = self.pool.take().await?;
-            match work(&link).await {
-                Err(StoreError::Lost) => link.give_up(),
-                done => return done,
-            }
-            let link = self.pool.take_new().await?;
-            work(&link).await
-        })
+        self.wait(self.pool.run(work))
     }
 }
 

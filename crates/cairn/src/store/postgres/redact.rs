@@ -4,7 +4,7 @@ use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
 
 use super::Result;
-use super::connect::Link;
+use super::connect::{Link, PATIENCE};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed};
 use crate::redact::Pieces;
@@ -99,6 +99,17 @@ pub async fn blank(link: &Link, target: &Target) -> Result<()> {
     derived::replace(link, covered, &before, &after).await
 }
 
+/// Whether the place of what was erased from a table can be used again. That takes as long as the table is large.
+async fn vacuum(link: &Link, table: &str) -> bool {
+    let client = link.client();
+    let vacuumed = match client.batch_execute("SET statement_timeout = 0").await {
+        Ok(()) => client.batch_execute(&format!("VACUUM {table}")).await.is_ok(),
+        Err(_) => false,
+    };
+    let limit = format!("SET statement_timeout = {}", PATIENCE.as_millis());
+    client.batch_execute(&limit).await.is_ok() && vacuumed
+}
+
 /// Lets PostgreSQL reuse the place of erased texts, and says what only whoever runs the server can do: its files cannot be
 /// looked through from here.
 pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
@@ -107,7 +118,7 @@ pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
         let sql = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1::text)";
         let owned = link.one(sql, &[&table]).await?.map_or(Ok(false), |row| get(&row, 0))?;
         let vacuumed = match owned {
-            true => link.client().batch_execute(&format!("VACUUM {table}")).await.is_ok(),
+            true => vacuum(link, table).await,
             false => false,
         };
         if !vacuumed {

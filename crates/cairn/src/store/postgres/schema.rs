@@ -70,7 +70,7 @@ impl PrepareError {
 /// Makes sure that the database is ours and current. A new one gets its schema and its first entry, once, however many
 /// servers start at the same time.
 pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareError> {
-    let mut link = pool.open().await?;
+    let mut link = pool.open_now().await?;
     let schema = pool.address().schema().to_string();
     let client: &mut Client = link.client_mut();
     let version = recognise(client, &schema).await?;
@@ -81,7 +81,8 @@ pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareEr
         return Err(PrepareError::Empty);
     }
     let transaction = client.transaction().await?;
-    // Everyone who finds the schema old waits here for the first to bring it up to date.
+    // Everyone who finds the schema old waits here for the first to bring it up to date, which takes as long as it takes.
+    transaction.batch_execute("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0").await?;
     transaction
         .execute("SELECT pg_advisory_xact_lock(hashtextextended('cairn ' || $1, 0))", &[&schema])
         .await?;

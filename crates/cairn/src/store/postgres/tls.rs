@@ -1,5 +1,6 @@
 //! Encryption of connections.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use rustls::pki_types::CertificateDer;
@@ -81,5 +82,43 @@ impl rustls::client::danger::ServerCertVerifier for Anyone {
 
     fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What was wrong with the encryption of a connection, if that is why there is none.
+pub fn refused_by_tls(error: &tokio_postgres::Error) -> Option<String> {
+    if !error.to_string().starts_with("error performing TLS handshake") {
+        return None;
+    }
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        // Whoever reads from the connection wraps it once more.
+        let inner = found.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let told = found.downcast_ref().or_else(|| inner.and_then(|inner| inner.downcast_ref()));
+        if let Some(told) = told {
+            return Some(in_words(told));
+        }
+        cause = found.source();
+    }
+    Some(
+        "the server offers none; with sslmode=disable, where nobody can listen, it is reached without"
+            .to_string(),
+    )
+}
+
+fn in_words(error: &rustls::Error) -> String {
+    use rustls::CertificateError::*;
+    match error {
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            "the server's certificate was not signed by one of those in sslrootcert; name the file of its authority"
+                .to_string()
+        }
+        rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => {
+            "the server's certificate is for another host name; name the host as the certificate does".to_string()
+        }
+        rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => {
+            "the server's certificate has expired; renew it".to_string()
+        }
+        other => other.to_string(),
     }
 }

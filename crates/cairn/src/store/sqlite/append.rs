@@ -455,11 +455,15 @@ mod tests {
         let mut fill = |tx: &mut dyn Append| {
             (0..1000).try_for_each(|i| tx.insert_entry(100 + i, "test", &[7; 1000], &Sha::ZERO))
         };
-        assert_eq!(writer.transaction(&mut fill), Err(StoreError::DiskFull));
+        assert_eq!(writer.transaction(&Needs::default(), &mut fill), Err(StoreError::DiskFull));
         let left: i64 =
             writer.connection.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
         assert_eq!(left, 1, "only the first entry of the log");
         writer.connection.pragma_update(None, "max_page_count", pages + 1000).unwrap();
-        assert_eq!(writer.transaction(&mut fill), Ok(()), "and with space again it goes on");
+        assert_eq!(
+            writer.transaction(&Needs::default(), &mut fill),
+            Ok(()),
+            "and with space again it goes on"
+        );
     }
 }
