@@ -16,5 +16,8 @@ mod it {
     mod http;
     mod mcp;
     mod mcp_clients;
+    /// Several servers, and trouble with what they share.
+    #[cfg(target_os = "linux")]
+    mod postgres;
     mod processes;
 }

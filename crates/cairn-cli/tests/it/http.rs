@@ -1,10 +1,10 @@
 //! `cairn serve`, driven as agents and browsers do it, and as those do who mean no good.
 
-mod agent;
+pub(super) mod agent;
 mod clients;
 mod conformance;
 mod figures;
-mod harness;
+pub(super) mod harness;
 mod hostile;
 mod names;
 mod quiet;
@@ -12,4 +12,4 @@ mod quiet;
 mod stop;
 mod tls;
 mod watching;
-mod wire;
+pub(super) mod wire;

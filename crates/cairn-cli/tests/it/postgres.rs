@@ -1,0 +1,9 @@
+//! The program on PostgreSQL, with servers of the tests' own: killed, replaced, cut off, full, encrypted.
+//!
+//! They are started from the binaries in `CAIRN_TEST_POSTGRES_BIN`, else from where Debian puts them; without any, these
+//! tests say so and end.
+
+mod cluster;
+mod failover;
+mod four_servers;
+mod load;

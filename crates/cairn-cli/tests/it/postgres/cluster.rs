@@ -1,0 +1,226 @@
+//! A PostgreSQL server in a folder of its own, as the user who may run one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+
+/// Longer than anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Fast, since no machine goes down in these tests: processes do, and what they handed to the system stays.
+const QUICK: &str = "-c fsync=off -c full_page_writes=off -c jit=off -c max_connections=100";
+
+/// The folder of PostgreSQL's programs; none if there are none here.
+pub fn binaries() -> Option<PathBuf> {
+    let given = std::env::var("CAIRN_TEST_POSTGRES_BIN").ok().filter(|given| !given.is_empty());
+    let found = match given.as_deref() {
+        Some("none") => None,
+        Some(given) => Some(PathBuf::from(given)),
+        None => {
+            let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+            versions.map(|version| version.path().join("bin")).filter(|bin| bin.join("initdb").exists()).max()
+        }
+    };
+    if found.is_none() {
+        eprintln!("no PostgreSQL here: this is not tested");
+    }
+    found
+}
+
+/// A server. Ended, and its folder removed, when it is dropped.
+pub struct Cluster {
+    folder: TempDir,
+    bin: PathBuf,
+    /// What it is started with besides.
+    options: String,
+}
+
+impl Cluster {
+    /// Makes one and starts it; none where that is not possible.
+    pub fn start(options: &str) -> Option<Cluster> {
+        Cluster::start_in(new_folder(None), options)
+    }
+
+    /// The same, in a folder that the user who runs servers owns.
+    pub fn start_in(folder: TempDir, options: &str) -> Option<Cluster> {
+        let cluster = Cluster { bin: binaries()?, folder, options: options.to_string() };
+        let data = cluster.data();
+        let arguments =
+            ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"];
+        cluster.run(cluster.program("initdb").arg("-D").arg(data).args(arguments));
+        cluster.resume();
+        Some(cluster)
+    }
+
+    /// A standby of this one, which follows it.
+    pub fn standby(&self) -> Cluster {
+        let standby = Cluster { folder: new_folder(None), bin: self.bin.clone(), options: String::new() };
+        let from = format!("host={} user=postgres application_name=standby", self.socket().display());
+        let data = standby.data();
+        let mut copy = self.program("pg_basebackup");
+        copy.arg("-D").arg(data).args(["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", &from]);
+        self.run(&mut copy);
+        standby.resume();
+        standby
+    }
+
+    /// Starts it again.
+    pub fn resume(&self) {
+        let options = format!("-k {} -c listen_addresses= {QUICK} {}", self.socket().display(), self.options);
+        let log = self.folder.path().join("log");
+        let mut start = self.program("pg_ctl");
+        start.arg("-D").arg(self.data()).arg("-l").arg(&log).args(["-w", "-o", &options, "start"]);
+        self.run(&mut start);
+    }
+
+    /// Ends it in an orderly way, connections or not.
+    pub fn stop(&self) {
+        self.run(self.program("pg_ctl").arg("-D").arg(self.data()).args(["-m", "fast", "-w", "stop"]));
+    }
+
+    /// Has a standby take over; returns when it takes writes.
+    pub fn promote(&self) {
+        self.run(self.program("pg_ctl").arg("-D").arg(self.data()).args(["-w", "promote"]));
+    }
+
+    /// Kills it and everything it has started, as a machine that goes down would.
+    pub fn kill(&self) {
+        let Some(postmaster) = self.postmaster() else { return };
+        let list = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+        let children: Vec<i32> =
+            list.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        for process in std::iter::once(postmaster).chain(children) {
+            let _ = kill_process(Pid::from_raw(process).unwrap(), Signal::KILL);
+        }
+        let began = Instant::now();
+        while Path::new(&format!("/proc/{postmaster}")).exists() {
+            assert!(began.elapsed() < PATIENCE, "the server does not die");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn postmaster(&self) -> Option<i32> {
+        let noted = std::fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
+        noted.lines().next()?.trim().parse().ok()
+    }
+
+    /// Where its log is.
+    pub fn address(&self) -> String {
+        format!("postgres://postgres@{}/postgres", encoded(&self.socket()))
+    }
+
+    /// Where the log of two servers is, one of which takes over from the other.
+    pub fn address_with(&self, other: &Cluster) -> String {
+        format!("postgres://postgres@{},{}/postgres", encoded(&self.socket()), encoded(&other.socket()))
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().to_path_buf()
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// What a query of its owner answers: a row a line, columns separated by `|`.
+    #[track_caller]
+    pub fn sql(&self, sql: &str) -> String {
+        let output = self.try_sql(sql);
+        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim_end().to_string()
+    }
+
+    pub fn try_sql(&self, sql: &str) -> Output {
+        let mut psql = self.program("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres", "-v", "ON_ERROR_STOP=1"]);
+        psql.arg("-h").arg(self.socket()).args(["-c", sql]).output().unwrap()
+    }
+
+    /// Waits until a query answers this.
+    #[track_caller]
+    pub fn await_sql(&self, sql: &str, answer: &str) {
+        let began = Instant::now();
+        loop {
+            let output = self.try_sql(sql);
+            let found = String::from_utf8_lossy(&output.stdout).trim_end().to_string();
+            if output.status.success() && found == answer {
+                return;
+            }
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(began.elapsed() < PATIENCE, "{sql}: {found:?} instead of {answer:?} {told}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Cuts every connection of Cairn's.
+    pub fn cut_connections(&self) -> String {
+        self.sql(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'cairn'",
+        )
+    }
+
+    /// One of PostgreSQL's programs, which refuse to be run by root.
+    fn program(&self, name: &str) -> Command {
+        let path = self.bin.join(name);
+        let mut command = match geteuid().is_root() {
+            false => Command::new(path),
+            true => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", owner().0.as_str(), "--"]).arg(path);
+                command
+            }
+        };
+        command.current_dir("/").stdin(Stdio::null());
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, command: &mut Command) {
+        // Into a file: a server that goes on would hold a pipe open.
+        let said = tempfile::tempfile().unwrap();
+        let both = [said.try_clone().unwrap(), said.try_clone().unwrap()];
+        let [out, err] = both.map(Stdio::from);
+        let status = command.stdout(out).stderr(err).status().unwrap();
+        if !status.success() {
+            let mut text = String::new();
+            std::io::Seek::rewind(&mut &said).unwrap();
+            std::io::Read::read_to_string(&mut &said, &mut text).unwrap();
+            let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            panic!("{command:?}: {text}\n{log}");
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Who runs servers if it is not whoever runs the tests: name, user and group.
+fn owner() -> (String, u32, u32) {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap();
+    let of = |name: &str| users.lines().find(|line| line.split(':').next() == Some(name)).map(str::to_string);
+    let line =
+        of("postgres").or_else(|| of("nobody")).expect("root cannot run a server, and nobody else is here");
+    let fields: Vec<&str> = line.split(':').collect();
+    (fields[0].to_string(), fields[2].parse().unwrap(), fields[3].parse().unwrap())
+}
+
+/// A folder for a server, whose path is short enough for a socket.
+pub fn new_folder(within: Option<&Path>) -> TempDir {
+    let folder =
+        tempfile::Builder::new().prefix("cairn-pg").tempdir_in(within.unwrap_or(Path::new("/tmp"))).unwrap();
+    if geteuid().is_root() {
+        let (_, user, group) = owner();
+        std::os::unix::fs::chown(folder.path(), Some(user), Some(group)).unwrap();
+    }
+    folder
+}
+
+fn encoded(path: &Path) -> String {
+    path.to_str().unwrap().replace('/', "%2F")
+}

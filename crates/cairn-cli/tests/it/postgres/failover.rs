@@ -1,0 +1,82 @@
+//! A primary and a standby that every commit waits for.
+
+use std::time::{Duration, Instant};
+
+use cairn::{Cairn, NewThought, ThoughtType};
+
+use super::cluster::Cluster;
+use super::load::{Load, Served, check, show};
+
+/// How long servers may take to go on once there is a primary again.
+const BACK: Duration = Duration::from_secs(10);
+
+/// Given when it is started and not in its files, so that the standby, once it is the primary, waits for nobody.
+const SYNCHRONOUS: &str = "-c synchronous_standby_names=*";
+
+fn pair() -> Option<(Cluster, Cluster)> {
+    let primary = Cluster::start(SYNCHRONOUS)?;
+    let standby = primary.standby();
+    primary.await_sql("SELECT sync_state FROM pg_stat_replication", "sync");
+    Some((primary, standby))
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_a_standby_takes_over_and_servers_go_on_by_themselves() {
+    let Some((primary, standby)) = pair() else { return };
+    let state = tempfile::tempdir().unwrap();
+    let database = primary.address_with(&standby);
+    let servers: Vec<Served> = (0..2).map(|_| Served::start(&database, state.path())).collect();
+    let addresses: Vec<_> = servers.iter().map(|server| server.addr).collect();
+    let load = Load::start(&addresses, 32);
+    load.await_all();
+    std::thread::sleep(Duration::from_secs(3));
+
+    primary.kill();
+    let before = load.counts();
+    std::thread::sleep(Duration::from_secs(2));
+    let killed = Instant::now();
+    standby.promote();
+    let promoted = killed.elapsed();
+    let back = load.await_all();
+    std::thread::sleep(Duration::from_secs(3));
+    let after = load.counts();
+    let told = load.stop();
+    drop(servers);
+    let stored = check(&database, state.path(), &told);
+    eprintln!(
+        "promoted in {promoted:?}, back {back:?} later, {stored} stored, by server {before:?} and {after:?}\n{}",
+        show(&told)
+    );
+    assert!(back < BACK, "{back:?}");
+}
+
+/// PostgreSQL answers a commit that was told not to wait for the standby any more with success, and a warning.
+#[test]
+fn a_commit_that_was_told_not_to_wait_for_the_standby_is_acknowledged_when_the_standby_has_it() {
+    let Some((primary, standby)) = pair() else { return };
+    let cairn = Cairn::open(primary.address()).unwrap();
+    let thought = |content: &str| NewThought::new(ThoughtType::Plan, content).task("t").agent("a");
+    cairn.record(thought("with a standby")).unwrap();
+    // What follows behind the answer is done.
+    primary.await_sql("SELECT through - size FROM cairn.derived, cairn.log", "-1");
+    standby.stop();
+    let recording = std::thread::spawn({
+        let (cairn, thought) = (cairn.clone(), thought("without one"));
+        move || cairn.record(thought)
+    });
+    let waiting = "FROM pg_stat_activity WHERE application_name = 'cairn' AND wait_event = 'SyncRep'";
+    primary.await_sql(&format!("SELECT count(*) {waiting}"), "1");
+    assert_eq!(primary.sql(&format!("SELECT count(pg_cancel_backend(pid)) {waiting}")), "1");
+    // It stands there now, and whoever looks can see it.
+    primary.await_sql("SELECT count(*) FROM cairn.thought", "2");
+    // Who asks whether it does waits for the standby as well.
+    primary.await_sql(&format!("SELECT count(*) {waiting}"), "1");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(!recording.is_finished(), "it was acknowledged, and the standby does not have it");
+    standby.resume();
+    let recorded = recording.join().unwrap().unwrap();
+    assert_eq!(
+        standby.sql(&format!("SELECT content FROM cairn.thought WHERE id = '{}'", recorded.id)),
+        "without one"
+    );
+}
