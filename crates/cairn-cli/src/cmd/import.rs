@@ -17,7 +17,7 @@ use crate::term::{Bar, count};
 
 /// Make a database of a bundle, keeping every hash
 ///
-/// Takes a bundle of a whole log into a new file, named by `--db`. The bundle is verified first, and the database before it gets its name; a failure leaves nothing behind. Sealed contents must come with their keys (`cairn export --with-keys`), unless they were redacted.
+/// Takes a bundle of a whole log into a new database, named by `--db`. The bundle is verified first, and a file before it gets its name; a failure leaves nothing behind. On a server what was added before a failure stays, and `--extend` goes on from there. Sealed contents must come with their keys (`cairn export --with-keys`), unless they were redacted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The bundle
@@ -36,9 +36,6 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         File::open(&args.file).map_err(|error| CliError::io(format!("cannot read `{shown}`"), &error))?;
     let mut bundle = BufReader::with_capacity(1 << 20, file);
     let location = app.location()?;
-    if !args.extend {
-        location.file("an import", "import into a file, named by `--db`")?;
-    }
     let options = Options::new().durability(app.durability);
     let imported = {
         let bar = Bar::new();

@@ -5,31 +5,22 @@ use std::fs;
 use std::io::{BufRead, Seek};
 use std::path::{Path, PathBuf};
 
-use cairn_core::Sha;
 use cairn_core::log::leaf_hash;
 use cairn_core::note::VerifyingKey;
 use cairn_core::time::Timestamp;
 
-use super::entry::{Entry, Leaf};
+use super::adding::{Adding, Load};
+use super::entry::Leaf;
 use super::report::BundleReport;
-use super::rows::Rows;
 use super::verify::{Walked, walk};
 use crate::backup::put_in_place;
 use crate::error::{Error, OpenError};
 use crate::handle::open_existing;
 use crate::options::{Durability, Options};
-use crate::redact::Erased;
-use crate::store::postgres::Address;
+use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, Needs, Store, StoreError, StoreWriter};
+use crate::store::{Birth, Store, StoreError};
 use crate::verify::{self, Outside, OutsideKey, Progress, Report, Scope};
-
-/// The most entries in one transaction.
-const MAX_ENTRIES: usize = 2048;
-/// The most bytes in one transaction, more or less.
-const MAX_BYTES: usize = 16 << 20;
-/// Entries that the derived tables take in at a time.
-const CATCH_UP_ROWS: u64 = 4096;
 
 /// What was taken in.
 #[derive(Debug, Clone)]
@@ -86,10 +77,11 @@ impl From<StoreError> for ImportError {
 type Result<T> = std::result::Result<T, ImportError>;
 
 impl Options {
-    /// Makes a database at `path`, where there is none, of a bundle of a whole log: with its origin, its ids, its hashes,
-    /// its checkpoints and its redactions.
+    /// Makes a database at `path`, a file or an address, where there is none, of a bundle of a whole log: with its origin,
+    /// its ids, its hashes, its checkpoints and its redactions.
     ///
-    /// The bundle is read twice, first to verify it with `keys`. The database is verified before it gets its name.
+    /// The bundle is read twice, first to verify it with `keys`. A file is verified before it gets its name. On a server
+    /// what was committed stays, even if a later part fails; [`Options::extend`] goes on from there.
     pub fn import(
         self,
         path: impl AsRef<Path>,
@@ -98,7 +90,9 @@ impl Options {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Imported> {
         let path = path.as_ref();
-        in_a_file(path)?;
+        if let Some(address) = path.to_str().filter(|text| Address::is_one(text)) {
+            return import_to_server(address, bundle, keys, progress);
+        }
         let taken = || {
             let shown = path.display();
             ImportError::Refused(format!(
@@ -159,14 +153,30 @@ impl Options {
     }
 }
 
-/// Refuses what is no file.
-fn in_a_file(path: &Path) -> Result<()> {
-    match path.to_str().is_some_and(Address::is_one) {
-        false => Ok(()),
-        true => Err(ImportError::Refused(
-            "a bundle is imported into a file, not into a database on a server".into(),
-        )),
+fn import_to_server(
+    address: &str,
+    bundle: &mut (impl BufRead + Seek),
+    keys: &[VerifyingKey],
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Imported> {
+    let address = Address::parse(address).map_err(|why| OpenError::Address { why })?;
+    let taken = || {
+        ImportError::Refused(format!(
+            "`{address}` holds a log already; a bundle is imported where there is none, or added to it with `--extend`"
+        ))
+    };
+    match PostgresStore::open(address.clone(), None) {
+        Err(OpenError::Missing { .. }) => {}
+        opened => return Err(opened.map_or_else(ImportError::from, |_| taken())),
     }
+    let checked = check(bundle, keys, progress)?;
+    openable(&checked.walked, 0)?;
+    let birth = Birth { origin: checked.walked.report.origin.clone(), timestamp: checked.begun.clone() };
+    let store = PostgresStore::open(address.clone(), Some(birth))?;
+    // Somebody else may have been faster.
+    is_prefix(&store, &checked.walked).map_err(|_| taken())?;
+    let imported = take_in(&store, bundle, checked, keys, progress)?;
+    Ok(Imported { added: imported.bundle.size, ..imported })
 }
 
 /// A bundle that was verified.
@@ -245,30 +255,27 @@ fn take_in(
     keys: &[VerifyingKey],
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Imported> {
-    let prefix = store.head()?.size;
+    let mut adding = Adding::to(store)?;
+    let prefix = adding.prefix();
     openable(&checked.walked, prefix)?;
-    let mut adding = Adding {
-        writer: store.writer()?,
-        prefix,
-        leaves: checked.walked.leaves,
-        waiting: Vec::new(),
-        bytes: 0,
-        erased: Vec::new(),
-    };
-    let again = walk(bundle, keys, &mut |done| progress(done), &mut |seq, entry| adding.take(seq, entry))?;
+    let leaves = checked.walked.leaves;
+    let mut load = Load::default();
+    let again = walk(bundle, keys, &mut |done| progress(done), &mut |seq, entry| {
+        if leaves.get(seq as usize) != Some(&leaf_hash(entry.bytes.as_bytes())) {
+            return Err(changed());
+        }
+        if seq >= prefix && load.push(entry) {
+            adding.write(&std::mem::take(&mut load))?;
+        }
+        Ok(())
+    })?;
     if !again.report.valid() {
         return Err(changed().into());
     }
-    adding.write()?;
-    let checkpoints = again.checkpoints;
-    adding.writer.transaction(&Needs::default(), &mut |tx| {
-        checkpoints.iter().try_for_each(|(size, note)| tx.insert_checkpoint(*size, note))
-    })?;
-    while adding.writer.catch_up(CATCH_UP_ROWS)? > 0 {}
-    let Adding { writer, erased, .. } = adding;
-    drop(writer);
-    let mut remnants: Vec<String> = erased.iter().flat_map(|erased| erased.sweep(store).1).collect();
-    remnants.dedup();
+    adding.write(&load)?;
+    adding.state(&again.checkpoints)?;
+    adding.catch_up(&|_| {})?;
+    let (erased, remnants) = adding.end(store);
     // Whose signatures count was decided with the bundle; without a key, the log's own word has to do.
     let known = if keys.is_empty() { &again.named[..] } else { keys };
     let known = known.iter().map(|key| OutsideKey {
@@ -281,7 +288,7 @@ fn take_in(
     if !report.valid() || report.root != Some(again.report.root) {
         return Err(ImportError::Database(Box::new(report)));
     }
-    let (added, erased) = (again.report.size - prefix, erased.len() as u64);
+    let added = again.report.size - prefix;
     Ok(Imported { added, erased, remnants, bundle: again.report, report })
 }
 
@@ -297,59 +304,6 @@ fn openable(walked: &Walked, prefix: u64) -> Result<()> {
         "the bundle holds {closed}, and a database has to open what was not redacted; export the log with \
          `--with-keys` to import it. The bundle as it is can be verified and kept"
     )))
-}
-
-struct Adding {
-    writer: Box<dyn StoreWriter>,
-    /// Entries that were there before.
-    prefix: u64,
-    /// What the first reading saw.
-    leaves: Vec<Sha>,
-    waiting: Vec<Entry>,
-    bytes: usize,
-    /// What was there before, and is redacted in the bundle.
-    erased: Vec<Erased>,
-}
-
-impl Adding {
-    fn take(&mut self, seq: u64, entry: Entry) -> std::result::Result<(), Error> {
-        if self.leaves.get(seq as usize) != Some(&leaf_hash(entry.bytes.as_bytes())) {
-            return Err(changed());
-        }
-        if seq < self.prefix {
-            return Ok(());
-        }
-        self.bytes += entry.bytes.len() + entry.leaf.weight();
-        self.waiting.push(entry);
-        if self.waiting.len() >= MAX_ENTRIES || self.bytes >= MAX_BYTES {
-            self.write()?;
-        }
-        Ok(())
-    }
-
-    /// Writes what waits in one transaction.
-    fn write(&mut self) -> std::result::Result<(), StoreError> {
-        let Adding { writer, waiting, erased, prefix, .. } = self;
-        let Some(first) = waiting.first().and_then(Entry::seq) else { return Ok(()) };
-        writer.transaction(&Needs::default(), &mut |tx| {
-            let mut rows = Rows::begin(tx)?;
-            if rows.next() != first {
-                return Err(StoreError::Other("somebody else writes to the database; try again".into()));
-            }
-            for entry in waiting.iter() {
-                rows.insert(entry)?;
-                if let Leaf::Redaction(leaf) = &entry.leaf
-                    && leaf.target_seq.0 < *prefix
-                {
-                    erased.extend(rows.erase(leaf)?.as_ref().map(Erased::of));
-                }
-            }
-            rows.finish()
-        })?;
-        self.waiting.clear();
-        self.bytes = 0;
-        Ok(())
-    }
 }
 
 /// A file under a name of its own, which is gone with what SQLite keeps beside it unless it gets another.

@@ -6,6 +6,7 @@
 //!
 //! [`crate::Cairn::export`] writes one, [`verify`] checks one, [`crate::Options::import`] makes a database of one.
 
+mod adding;
 mod check;
 mod entry;
 mod export;

@@ -16,22 +16,42 @@ use crate::store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+/// How many labels and thoughts are remembered at most.
+const MAX_KNOWN: usize = 1 << 16;
+
+/// What was learned of the log while entries were written: asking a server for each parent and each session would take
+/// longer than writing them. True for as long as nobody else writes, of which whoever keeps it must make sure.
+#[derive(Default)]
+pub struct Known {
+    tasks: HashMap<String, TaskHead>,
+    sessions: HashMap<String, SessionHead>,
+    /// Where the newest thoughts stand.
+    thoughts: HashMap<String, u64>,
+}
+
 /// Writes entries into one transaction, in the order of the log.
 pub struct Rows<'a> {
     tx: &'a mut dyn Append,
     edge: Edge,
-    tasks: HashMap<String, TaskHead>,
-    sessions: HashMap<String, SessionHead>,
+    known: &'a mut Known,
+    /// Heads that have moved in this transaction, by their numbers.
+    tasks: HashMap<i64, TaskHead>,
+    sessions: HashMap<i64, SessionHead>,
+    memories: HashMap<i64, MemoryHead>,
 }
 
 impl<'a> Rows<'a> {
     /// Begins where the log of the transaction ends.
-    pub fn begin(tx: &'a mut dyn Append) -> Result<Rows<'a>> {
+    pub fn begin(tx: &'a mut dyn Append, known: &'a mut Known) -> Result<Rows<'a>> {
+        if known.tasks.len().max(known.sessions.len()).max(known.thoughts.len()) > MAX_KNOWN {
+            *known = Known::default();
+        }
         let (size, _) = tx.head()?;
         let hashes = tx.nodes(&Edge::nodes_needed(size))?;
         let edge = Edge::load(size, hashes)
             .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
-        Ok(Rows { tx, edge, tasks: HashMap::new(), sessions: HashMap::new() })
+        let (tasks, sessions, memories) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Ok(Rows { tx, edge, known, tasks, sessions, memories })
     }
 
     /// Where the next entry will stand.
@@ -97,12 +117,15 @@ impl<'a> Rows<'a> {
         for head in self.sessions.values() {
             self.tx.set_session(head)?;
         }
+        for head in self.memories.values() {
+            self.tx.set_memory(head)?;
+        }
         self.tx.set_log(self.edge.size(), &self.edge.root())
     }
 
     fn thought(&mut self, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Result<()> {
         let session = self.session(&leaf.session_id)?;
-        let task = match self.tasks.get(&leaf.task_id) {
+        let task = match self.known.tasks.get(&leaf.task_id) {
             Some(task) => *task,
             None => match self.tx.task(&leaf.task_id)? {
                 Some(task) => task,
@@ -111,10 +134,13 @@ impl<'a> Rows<'a> {
         };
         let parent_seq = match &leaf.parent_id {
             None => None,
-            Some(id) => {
-                let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
-                Some(self.tx.parent(id)?.ok_or_else(gone)?.seq)
-            }
+            Some(id) => match self.known.thoughts.get(id) {
+                Some(seq) => Some(*seq),
+                None => {
+                    let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
+                    Some(self.tx.parent(id)?.ok_or_else(gone)?.seq)
+                }
+            },
         };
         let row = ThoughtRow {
             seq: leaf.seq.0,
@@ -144,20 +170,25 @@ impl<'a> Rows<'a> {
             self.tx.insert_seal(leaf.seq.0, key)?;
         }
         let task = TaskHead { length: leaf.position.0 + 1, head: leaf.hash, ..task };
-        self.tasks.insert(leaf.task_id.clone(), task);
+        self.tasks.insert(task.no, task);
+        self.known.tasks.insert(leaf.task_id.clone(), task);
         let session = SessionHead { length: leaf.step_index.0 + 1, ..session };
-        self.sessions.insert(leaf.session_id.clone(), session);
+        self.sessions.insert(session.no, session);
+        self.known.sessions.insert(leaf.session_id.clone(), session);
+        self.known.thoughts.insert(leaf.id.clone(), leaf.seq.0);
         Ok(())
     }
 
     fn session(&mut self, name: &str) -> Result<SessionHead> {
-        match self.sessions.get(name) {
-            Some(session) => Ok(*session),
-            None => match self.tx.session(name)? {
-                Some(session) => Ok(session),
-                None => Ok(SessionHead { no: self.tx.add_session(name)?, length: 0 }),
-            },
+        if let Some(session) = self.known.sessions.get(name) {
+            return Ok(*session);
         }
+        let session = match self.tx.session(name)? {
+            Some(session) => session,
+            None => SessionHead { no: self.tx.add_session(name)?, length: 0 },
+        };
+        self.known.sessions.insert(name.to_string(), session);
+        Ok(session)
     }
 
     fn snapshot(&mut self, leaf: &SnapshotLeaf, parts: &SnapshotParts) -> Result<()> {
@@ -201,7 +232,9 @@ impl<'a> Rows<'a> {
             body,
             idempotency_key: leaf.idempotency_key.as_deref(),
         })?;
-        self.tx.set_memory(&MemoryHead { session_no, length: leaf.position.0 + 1, newest: leaf.seq.0 })
+        let head = MemoryHead { session_no, length: leaf.position.0 + 1, newest: leaf.seq.0 };
+        self.memories.insert(session_no, head);
+        Ok(())
     }
 
     fn brief(&mut self, leaf: &BriefLeaf, data: Option<&str>) -> Result<()> {
