@@ -30,6 +30,11 @@ impl Load {
         self.entries.push(entry);
         self.entries.len() >= MAX_ENTRIES || self.bytes >= MAX_BYTES
     }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
 }
 
 /// Adds entries at the end of a log. Nobody else may write to it meanwhile; if somebody does, it says so and stops.

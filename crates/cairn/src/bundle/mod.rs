@@ -5,9 +5,11 @@
 //! nothing in it depends on when or where it was written: the same state gives the same bytes.
 //!
 //! [`crate::Cairn::export`] writes one, [`verify`] checks one, [`crate::Options::import`] makes a database of one.
+//! [`crate::Cairn::copy`] does the same from database to database, without a file in between.
 
 mod adding;
 mod check;
+mod copy;
 mod entry;
 mod export;
 mod import;
@@ -20,11 +22,14 @@ mod report;
 mod rows;
 mod select;
 mod statements;
+mod stored;
+mod target;
 mod verify;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
+pub use copy::{Copied, CopyError};
 pub use import::{ImportError, Imported};
 pub use report::{BundleReport, RedactedRecord};
 pub use verify::{PARTIAL, verify};
