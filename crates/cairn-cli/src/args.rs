@@ -119,7 +119,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Working memory", &["session", "brief"]),
     ("Prove", &["verify", "checkpoint", "prove", "log", "key", "witness", "signer"]),
     ("Share", &["token"]),
-    ("Keep and hand over", &["backup", "export", "verify-bundle", "import", "redact", "doctor"]),
+    ("Keep and hand over", &["backup", "copy", "export", "verify-bundle", "import", "redact", "doctor"]),
     ("Set up the shell", &["completions"]),
 ];
 

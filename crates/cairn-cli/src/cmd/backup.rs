@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     app.location()?.file(
         "a backup",
-        "copy it with `pg_dump`; docs/storage.md says how. `cairn export` writes the evidence to a file",
+        "`pg_dump` copies all of it, docs/storage.md says how; `cairn copy --to FILE` copies the log into a file",
     )?;
     let shown = args.file.display();
     if args.file.symlink_metadata().is_ok() {

@@ -6,6 +6,7 @@ mod changes;
 mod checkpoint;
 mod completions;
 mod context;
+mod copy;
 mod demo;
 mod doctor;
 mod drift;
@@ -71,6 +72,7 @@ pub(crate) enum Command {
     Signer(signer::Args),
     Token(token::Args),
     Backup(backup::Args),
+    Copy(copy::Args),
     Export(export::Args),
     VerifyBundle(verify_bundle::Args),
     Import(import::Args),
@@ -115,6 +117,7 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Signer(args) => signer::run(args, app),
         Command::Token(args) => token::run(args, app),
         Command::Backup(args) => backup::run(&args, app),
+        Command::Copy(args) => copy::run(&args, app),
         Command::Export(args) => export::run(args, app),
         Command::VerifyBundle(args) => verify_bundle::run(&args, app),
         Command::Import(args) => import::run(&args, app),

@@ -43,18 +43,20 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let mut report = check_against(&cairn, &scope, outside)?;
     state_what_holds(&cairn, &mut report, app);
     report.notes.extend(remarks);
-    let printed = if app.ui.json {
-        app.ui.print_json(&Data::of(&report))
-    } else {
-        let width = app.ui.width;
-        let reach = reach(&report, width);
-        app.ui.print(&(page(&report, width, app.ui.palette) + &reach + &notes(&report, width)))
-    };
-    match (report.valid(), printed) {
+    match (report.valid(), print(&report, app)) {
         (true, printed) => printed.map(|()| Outcome::Fine),
         // The exit code must tell, even to a caller that reads nothing else.
         (false, _) => Ok(Outcome::FoundSomething),
     }
+}
+
+/// Shows what was found.
+pub(super) fn print(report: &Report, app: &App) -> Result<(), CliError> {
+    if app.ui.json {
+        return app.ui.print_json(&Data::of(report));
+    }
+    let width = app.ui.width;
+    app.ui.print(&(page(report, width, app.ui.palette) + &reach(report, width) + &notes(report, width)))
 }
 
 /// Verifies with a progress bar.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 32] = [
     "init",
     "demo",
     "serve",
@@ -28,6 +28,7 @@ const COMMANDS: [&str; 31] = [
     "signer",
     "token",
     "backup",
+    "copy",
     "export",
     "verify-bundle",
     "import",

@@ -72,6 +72,12 @@ fn a_backup() {
 }
 
 #[test]
+fn a_copy() {
+    let args = &["copy", "--to", "copy.db"];
+    survives(&Operation { args, afterwards: copy_can_be_finished, ..SIMPLE });
+}
+
+#[test]
 fn a_redaction() {
     let args = &["redact", "ID", "--reason", "a name", "--yes"];
     survives(&Operation { args, ..SIMPLE });
@@ -309,6 +315,26 @@ fn backup_is_whole_or_absent(ground: &Ground, run: &Run, what: &str) {
         assert_eq!((&report["valid"], &report["records"]), (&true.into(), &2.into()), "{what}");
         fs::remove_file(copy).unwrap();
     }
+}
+
+/// A copy that has its name is whole; however far it came, running it again brings it to an end.
+fn copy_can_be_finished(ground: &Ground, run: &Run, what: &str) {
+    let copy = ground.now().join("copy.db");
+    assert!(copy.exists() || !run.ok(), "{what}");
+    let verify = || {
+        let output = ground.command(&["--json", "verify"]).env("CAIRN_DB", "copy.db").output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["valid"], &report["records"]), (&true.into(), &2.into()), "{what}\n{report}");
+    };
+    if copy.exists() {
+        verify();
+    }
+    let run = ground.run(&["copy", "--to", "copy.db"]);
+    assert!(run.ok(), "{what}\ncopied again: {run:?}");
+    verify();
+    let left: Vec<String> = ground.files().into_iter().filter(|file| file.contains(".copying")).collect();
+    assert!(left.is_empty(), "{what}\n{left:?}");
+    fs::remove_file(copy).unwrap();
 }
 
 /// What was shown lets its bearer in. One that was not shown is of no use to anybody.
