@@ -1,7 +1,7 @@
 //! Appending events to a session, and its newest state.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::Sha;
 use cairn_core::canonical;
@@ -35,11 +35,27 @@ pub(crate) struct States {
     newest: Mutex<HashMap<SessionId, Arc<SessionState>>>,
     /// States of the past, oldest first, of the sessions that were last looked back on.
     past: Mutex<VecDeque<(SessionId, Vec<Arc<SessionState>>)>>,
+    /// Who appends to which session at the moment.
+    turns: Mutex<HashMap<SessionId, Arc<Mutex<()>>>>,
 }
 
 impl States {
     pub(crate) fn new(keep_after: u64) -> States {
-        States { keep_after, kept: Mutex::default(), newest: Mutex::default(), past: Mutex::default() }
+        States {
+            keep_after,
+            kept: Mutex::default(),
+            newest: Mutex::default(),
+            past: Mutex::default(),
+            turns: Mutex::default(),
+        }
+    }
+
+    /// Whoever appends to a session holds this meanwhile. Of several events made for the same state one is taken, so those
+    /// of one process come one after the other, and only other processes can overtake them.
+    fn turn(&self, session_id: &SessionId) -> Arc<Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        turns.entry(session_id.clone()).or_default().clone()
     }
 
     /// Forgets everything, for whoever no longer believes it.
@@ -153,6 +169,8 @@ impl Cairn {
         let session_id = session_id_of(session_id)?;
         let key = terms.idempotency_key.map(IdempotencyKey::new).transpose();
         let key = key.map_err(|error| Error::invalid("idempotency_key", error))?;
+        let turn = self.inner.states.turn(&session_id);
+        let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
         for round in 0..ROUNDS {
             // First what is kept, without asking the database: if it is outdated, the writer says so.
             let kept =
