@@ -7,6 +7,8 @@ mod it {
     mod browser;
     /// Every command, as it is typed.
     mod cli;
+    /// Files, or schemas of a server.
+    mod database;
     /// Help and reference say what there is.
     mod docs;
     mod examples;

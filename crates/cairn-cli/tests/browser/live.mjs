@@ -7,8 +7,8 @@ import { claim, known, session, told } from "./harness.mjs";
 
 /** Records thoughts through `cairn mcp` over stdio, in a process of its own. */
 export async function recordElsewhere(thoughts, database = told.database) {
-  const server = spawn(told.cairn, ["--db", database, "mcp"], {
-    env: { ...process.env, CAIRN_STATE: database.replace(/\.db$/, ".state") },
+  const server = spawn(told.cairn, [...database.args, "mcp"], {
+    env: { ...process.env, CAIRN_STATE: database.state },
     stdio: ["pipe", "pipe", "inherit"],
   });
   const answers = createInterface({ input: server.stdout })[Symbol.asyncIterator]();

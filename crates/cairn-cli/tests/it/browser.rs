@@ -2,6 +2,7 @@
 
 mod hostile;
 mod recorded;
+mod retold;
 mod served;
 
 use std::io::Write;
@@ -10,8 +11,15 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::it::database;
 use recorded::Recorded;
 use served::Served;
+
+/// A database as the scripts use it: what to tell the program, and where its keys and heads are.
+fn on(file: &Path) -> serde_json::Value {
+    let args: Vec<PathBuf> = database::args(file).into_iter().map(PathBuf::from).collect();
+    json!({ "args": args, "state": file.with_extension("state"), "attack": database::attack(file) })
+}
 
 #[test]
 fn the_viewer_does_in_a_browser_what_it_promises() {
@@ -33,9 +41,9 @@ fn the_viewer_does_in_a_browser_what_it_promises() {
     let told = json!({
         "chromium": PathBuf::from(chromium),
         "cairn": env!("CARGO_BIN_EXE_cairn"),
-        "database": recorded.database(),
-        "attacked_database": copy.path().join("cairn.db"),
-        "empty_database": empty.path().join("cairn.db"),
+        "database": on(&recorded.database()),
+        "attacked_database": on(&copy.path().join("cairn.db")),
+        "empty_database": on(&empty.path().join("cairn.db")),
         "site": site.address,
         "guarded": guarded.address,
         "attacked": attacked.address,

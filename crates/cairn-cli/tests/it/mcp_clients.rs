@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::it::database;
+
 pub const INSTALL: &str = "the official MCP clients are needed: run scripts/test, which installs them";
 
 pub fn clients() -> PathBuf {
@@ -42,8 +44,8 @@ fn run_in(folder: &Path, mut interpreter: Command, script: &str, args: &[&OsStr]
     let output = interpreter
         .arg(clients().join(script))
         .args(args)
-        .args([env!("CARGO_BIN_EXE_cairn"), "--db"])
-        .arg(folder.join("cairn.db"))
+        .arg(env!("CARGO_BIN_EXE_cairn"))
+        .args(database::args(&folder.join("cairn.db")))
         .arg("mcp")
         // The clients hand on little of the environment: a home of its own keeps keys and heads of the test there.
         .env("HOME", folder.join("home"))

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cairn::{KeyFolder, NewThought, Options, ThoughtType};
 use serde_json::{Value, json};
 
+use crate::it::database;
 use crate::it::mcp::harness::Server;
 
 /// Each would set `owned` in the window, or make an element of the class `owned`, if it were more than text.
@@ -116,15 +117,15 @@ fn memory(server: &mut Server) {
 }
 
 /// Ids are minted, but who brings records from elsewhere brings their ids along: these are hostile too.
-pub fn record_with_own_ids(database: &Path) {
-    let state = database.with_extension("state");
+pub fn record_with_own_ids(file: &Path) {
+    let state = file.with_extension("state");
     let next = AtomicUsize::new(0);
     let ids = move || {
         let number = next.fetch_add(1, Ordering::SeqCst);
         format!("{}{number}", MARKUP[number % MARKUP.len()])
     };
     let options = Options::new().signer(KeyFolder::new(state.join("keys"))).heads(state.join("heads"));
-    let cairn = options.ids(ids).open(database).unwrap();
+    let cairn = database::open(options.ids(ids), file);
     let mut parent = None;
     for markup in MARKUP {
         let thought =

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::hostile;
+use super::retold::retell;
+use crate::it::database::{args, copy, on_postgres};
 use crate::it::mcp::harness::Server;
 
 /// Branches of the long session, and thoughts on each.
@@ -26,11 +28,15 @@ impl Recorded {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("cairn.db");
         run(Command::new(env!("CARGO_BIN_EXE_cairn")).arg("demo").arg("--dir").arg(folder.path()));
-        // The demo keeps its key beside the database: from now on it is the key of these tests.
         let state = database.with_extension("state");
         std::fs::create_dir(&state).unwrap();
-        for part in ["keys", "heads"] {
-            std::fs::rename(folder.path().join(part), state.join(part)).unwrap();
+        if on_postgres() {
+            retell(&database);
+        } else {
+            // The demo keeps its key beside the database: from now on it is the key of these tests.
+            for part in ["keys", "heads"] {
+                std::fs::rename(folder.path().join(part), state.join(part)).unwrap();
+            }
         }
 
         let mut server = Server::in_folder(folder, &[]).initialized();
@@ -86,15 +92,14 @@ impl Recorded {
     /// The database once more, in a folder of its own, with the same key.
     pub fn copy(&self) -> TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let database = folder.path().join("cairn.db");
-        run(on(&self.database()).arg("backup").arg(&database));
+        copy(&self.database(), &folder.path().join("cairn.db"));
         folder
     }
 }
 
 fn on(database: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
-    command.arg("--db").arg(database).env("CAIRN_STATE", database.with_extension("state"));
+    command.args(args(database)).env("CAIRN_STATE", database.with_extension("state"));
     command
 }
 

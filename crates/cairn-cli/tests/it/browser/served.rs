@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::it::database;
+
 pub struct Served {
     /// Where it answers, without a slash at the end.
     pub address: String,
@@ -12,13 +14,12 @@ pub struct Served {
 
 impl Served {
     /// On a port of the system's choice.
-    pub fn start(database: &Path, args: &[&str]) -> Served {
+    pub fn start(file: &Path, args: &[&str]) -> Served {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cairn"))
-            .arg("--db")
-            .arg(database)
+            .args(database::args(file))
             .args(["serve", "--addr", "127.0.0.1:0", "--quiet"])
             .args(args)
-            .env("CAIRN_STATE", database.with_extension("state"))
+            .env("CAIRN_STATE", file.with_extension("state"))
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()

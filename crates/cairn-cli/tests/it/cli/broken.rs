@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 
 use super::harness::Place;
+use crate::it::database::sqlites_own;
 
 const READING: [&[&str]; 7] = [
     &["list"],
@@ -22,6 +23,7 @@ fn refusal(place: &Place, args: &[&str]) -> String {
 
 #[test]
 fn reading_never_makes_a_database() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::new();
     for args in READING {
         let err = refusal(&place, &[&["--db", "a.db"], args].concat());
@@ -36,6 +38,7 @@ fn reading_never_makes_a_database() {
 
 #[test]
 fn a_named_folder_that_is_missing_is_not_made() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::new();
     let err = refusal(&place, &["--db", "no/a.db", "record", "plan", "x", "-t", "t"]);
     assert_eq!(err, "error: the folder `no` does not exist\n\nhint: make it with `mkdir -p 'no'`\n");
@@ -45,6 +48,7 @@ fn a_named_folder_that_is_missing_is_not_made() {
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::new();
     let text = "Dear diary, this is not a database but it has more than a hundred bytes.\n".repeat(20);
     place.write("a.db", &text);
@@ -57,6 +61,7 @@ fn a_file_that_is_no_database_is_left_alone() {
 
 #[test]
 fn a_database_of_another_program_is_left_alone() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::new();
     let other = rusqlite::Connection::open(place.path("a.db")).unwrap();
     other.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
@@ -69,6 +74,7 @@ fn a_database_of_another_program_is_left_alone() {
 
 #[test]
 fn a_newer_schema_is_refused_with_both_numbers() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::with_story();
     let connection = rusqlite::Connection::open(place.path("cairn.db")).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
@@ -88,6 +94,7 @@ fn a_newer_schema_is_refused_with_both_numbers() {
 
 #[test]
 fn a_read_only_file_can_be_read_and_not_written() {
+    sqlites_own!("about a file that is not as it should be");
     let place = Place::with_story();
     let path = place.path("cairn.db");
     let mut permissions = std::fs::metadata(&path).unwrap().permissions();

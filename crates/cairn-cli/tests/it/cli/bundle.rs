@@ -7,6 +7,7 @@ use cairn::core::note::SigningKey;
 use serde_json::json;
 
 use super::harness::Place;
+use crate::it::database::sqlites_own;
 
 /// Has the story's log signed; returns the public key.
 fn signed(place: &Place) -> String {
@@ -40,6 +41,7 @@ fn a_log_goes_into_a_file_and_comes_back_as_the_same_log() {
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("nothing was changed") && out.contains("signed by cairn/"), "{out}");
 
+    sqlites_own!("an import makes a file");
     let text = place.run(&["--db", "copy.db", "import", "log.jsonl", "--key", &key]).fine();
     assert!(text.starts_with("Made copy.db: 6 entries, log size 6, 4 thoughts\n"), "{text}");
     place.run(&["--db", "copy.db", "export", "-o", "copy.jsonl"]).fine();
@@ -89,15 +91,16 @@ fn a_part_says_what_it_does_not_prove() {
     );
     assert!(out.contains("nobody's signature was checked"), "{out}");
     place.on_story(&["export", "--session", "storage", "-o", "part.jsonl"]).fine();
-    let import = place.run(&["--db", "new.db", "import", "part.jsonl"]);
-    assert_eq!(import.code, 1);
-    assert!(import.err.contains("a part of a log only"), "{}", import.err);
-    assert!(!place.path("new.db").exists());
     let both = place.on_story(&["export", "--session", "storage", "--task", "storage"]);
     assert_eq!(both.code, 2);
     let nobody = place.on_story(&["export", "--task", "nobody"]);
     assert_eq!(nobody.code, 1);
     assert!(nobody.err.contains("no task `nobody`"), "{}", nobody.err);
+    sqlites_own!("an import makes a file");
+    let import = place.run(&["--db", "new.db", "import", "part.jsonl"]);
+    assert_eq!(import.code, 1);
+    assert!(import.err.contains("a part of a log only"), "{}", import.err);
+    assert!(!place.path("new.db").exists());
 }
 
 #[test]
@@ -118,6 +121,7 @@ fn what_was_changed_is_named_and_not_imported() {
     let (code, out) = python(&place.path("forged.jsonl"), &[&key]);
     assert_eq!(code, 1, "{out}");
     assert!(out.contains("1. content_hash_mismatch (table thought, log entry 2, "), "{out}");
+    sqlites_own!("an import makes a file");
     let import = place.run(&["--db", "new.db", "import", "forged.jsonl"]);
     assert_eq!(import.code, 1);
     assert!(import.out.contains("content_hash_mismatch"), "{}", import.out);
@@ -149,6 +153,7 @@ fn keys_come_from_the_command_line_or_a_file_and_must_be_keys() {
 
 #[test]
 fn an_old_backup_is_completed() {
+    sqlites_own!("`cairn backup` copies a file");
     let place = Place::with_story();
     place.on_story(&["backup", "old.db"]).fine();
     assert_eq!(place.on_story(&["record", "plan", "later", "-s", "storage"]).code, 0);
@@ -173,6 +178,7 @@ fn a_log_without_a_key_says_so() {
 
 #[test]
 fn what_is_sealed_needs_its_key_and_what_was_redacted_is_erased_in_an_older_copy() {
+    sqlites_own!("`cairn backup` copies a file");
     let place = Place::with_story();
     let text = place.on_story(&["record", "plan", "Ask Zoltan Quixley", "-s", "storage", "--seal"]);
     assert_eq!(text.code, 0, "{text:?}");
@@ -225,5 +231,6 @@ fn a_bundle_can_be_followed_over_a_change_of_keys() {
             assert_eq!(python(&place.path(file), &[key]).0, 0);
         }
     }
+    sqlites_own!("an import makes a file");
     place.run(&["--db", "copy.db", "import", "log.jsonl", "--key", &old]).fine();
 }

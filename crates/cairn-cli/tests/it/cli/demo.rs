@@ -1,6 +1,7 @@
 //! `cairn demo`.
 
 use super::harness::Place;
+use crate::it::database::sqlites_own;
 
 #[test]
 fn the_demo_tells_the_same_story_everywhere() {
@@ -48,6 +49,7 @@ fn the_demo_leaves_nothing_behind_unless_told_to() {
 
 #[test]
 fn the_files_of_a_demo_in_a_named_folder_can_be_looked_at() {
+    sqlites_own!("a demo makes files");
     let place = Place::new();
     assert_eq!(place.run(&["demo", "--dir", "demo"]).code, 0);
     assert_eq!(place.run(&["--db", "demo/cairn.db", "verify"]).code, 0);

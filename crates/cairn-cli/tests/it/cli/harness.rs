@@ -1,7 +1,7 @@
 //! A folder of its own for each test, and the program run in it with an environment that is always the same.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cairn::{Cairn, NewThought, Options, ThoughtType, Timestamp};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::it::database;
 
 /// A folder without anything in it.
 pub struct Place {
@@ -47,10 +49,22 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// The program, ready to be started in this folder.
+    /// The program, ready to be started in this folder; a database that `--db` names is where these tests have theirs.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
-        command.args(args).current_dir(self.folder.path()).env_clear();
+        command.current_dir(self.folder.path()).env_clear();
+        let mut args = args.iter().peekable();
+        while let Some(arg) = args.next() {
+            command.arg(arg);
+            // A file that is named stands for a schema where the tests run on a server; roadmaps are where they would be.
+            if *arg == "--db"
+                && database::on_postgres()
+                && let Some(file) = args.next_if(|file| !file.contains("://") && !self.path(file).is_dir())
+            {
+                command.arg(database::named(&self.path(file)));
+                command.arg("--roadmaps").arg(Path::new(file).with_file_name("roadmaps"));
+            }
+        }
         command.env("HOME", self.path("home")).env("USER", "ada").env("PATH", "/usr/bin:/bin");
         command.stdin(Stdio::null());
         command
@@ -102,7 +116,7 @@ pub fn open(path: &std::path::Path) -> (Cairn, impl Fn(u64) + use<>) {
             Timestamp::parse(format!("2026-04-17T12:{minute:02}:00.000Z")).unwrap()
         })
         .ids(move || id(ids.load(Ordering::SeqCst)));
-    (options.open(path).unwrap(), move |minute| now.store(minute, Ordering::SeqCst))
+    (database::open(options, path), move |minute| now.store(minute, Ordering::SeqCst))
 }
 
 /// The id of thought `n`. The first two share their milliseconds.

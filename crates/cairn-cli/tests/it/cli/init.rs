@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::harness::Place;
+use crate::it::database::sqlites_own;
 
 fn config(place: &Place) -> Value {
     serde_json::from_str(&place.read(".mcp.json")).unwrap()
@@ -91,6 +92,7 @@ fn a_program_on_the_path_is_called_by_its_name() {
 
 #[test]
 fn commands_use_the_nearest_project_above_them() {
+    sqlites_own!("a project's database is a file");
     let place = Place::new();
     std::fs::create_dir_all(place.path("project/src/deep")).unwrap();
     assert_eq!(place.run(&["init", "--dir", "project"]).code, 0);

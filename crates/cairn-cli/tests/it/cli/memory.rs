@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::harness::{Place, id, open};
 use super::plans::{first_plan, second_plan, write_plan};
+use crate::it::database;
 
 /// A dinner in three turns, with two stored briefs and a decision that rests on the second and on a plan that has
 /// changed since; and a session without a memory.
@@ -382,17 +383,8 @@ fn stored_briefs_are_listed_newest_first() {
 #[test]
 fn a_brief_whose_events_were_changed_is_found_out() {
     let dinner = dinner();
-    let file = rusqlite::Connection::open(dinner.place.path("cairn.db")).unwrap();
-    let triggers: Vec<String> = file
-        .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())
-        .unwrap();
-    for trigger in triggers {
-        file.execute_batch(&format!("DROP TRIGGER {trigger}")).unwrap();
-    }
-    let changed = file.execute("UPDATE event SET body = replace(body, 'Milder', 'Wilder')", []).unwrap();
-    assert!(changed > 0);
-    drop(file);
+    let change = "UPDATE event SET body = replace(body, 'Milder', 'Wilder')";
+    assert!(database::tamper(&dinner.place.path("cairn.db"), change) > 0);
     let run = dinner.place.on_story(&["brief", "verify", &dinner.briefs[1]]);
     assert_eq!((run.code, run.err.as_str()), (1, ""));
     assert!(run.out.contains("another hash"), "{}", run.out);

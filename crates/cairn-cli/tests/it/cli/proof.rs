@@ -5,6 +5,7 @@ use cairn::core::note::{Verdict, VerifyingKey};
 use serde_json::Value;
 
 use super::harness::Place;
+use crate::it::database::sqlites_own;
 
 /// Records one thought in `cairn.db` of the folder.
 fn record(place: &Place, text: &str) {
@@ -207,6 +208,7 @@ fn a_key_from_the_environment_signs() {
 
 #[test]
 fn an_old_state_put_back_is_refused_and_every_way_out_works() {
+    sqlites_own!("a file is put back");
     let place = Place::new();
     record(&place, "one");
     std::fs::copy(place.path("cairn.db"), place.path("old.db")).unwrap();
@@ -253,6 +255,7 @@ fn an_old_state_put_back_is_refused_and_every_way_out_works() {
 
 #[test]
 fn a_database_that_is_gone_is_not_made_anew_unasked() {
+    sqlites_own!("a file is removed");
     let place = Place::new();
     record(&place, "one");
     for end in ["", "-wal", "-shm"] {
@@ -279,6 +282,7 @@ fn what_cannot_be_read_of_the_past_can_be_forgotten() {
     on(&place, &["doctor", "--forget"]).ok();
     record(&place, "two");
     on(&place, &["verify"]).ok();
+    sqlites_own!("a new log takes the place of another in a file");
     // And a new log can be begun in its place.
     std::fs::write(&file, "no heads").unwrap();
     on(&place, &["log", "new", "--reason", "what was seen is lost"]).ok();
@@ -287,6 +291,7 @@ fn what_cannot_be_read_of_the_past_can_be_forgotten() {
 
 #[test]
 fn a_log_that_was_moved_is_not_forgotten_with_its_old_place() {
+    sqlites_own!("a file is moved");
     let place = Place::new();
     record(&place, "one");
     std::fs::rename(place.path("cairn.db"), place.path("moved.db")).unwrap();

@@ -13,6 +13,7 @@ use cairn::core::log::{Checkpoint, CheckpointNote, Growth, consistency, leaf_has
 use cairn::core::note::{Signature, Verdict, VerifyingKey};
 
 use super::harness::{Place, Run};
+use crate::it::database::{self, sqlites_own};
 
 /// A log of which everything is known.
 #[derive(Clone)]
@@ -396,7 +397,9 @@ fn killed_at_any_moment_it_never_signs_two_roots_of_one_size() {
 /// Runs the program on `data/cairn.db` with the signer.
 fn run(place: &Place, args: &[&str]) -> Run {
     let mut command = place.command(args);
-    command.env("CAIRN_DB", place.path("data/cairn.db")).env("CAIRN_STATE", place.path("state"));
+    command
+        .env("CAIRN_DB", database::named(&place.path("data/cairn.db")))
+        .env("CAIRN_STATE", place.path("state"));
     command.env("CAIRN_SIGNER", format!("unix:{}", place.path("s.sock").display()));
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -405,6 +408,7 @@ fn run(place: &Place, args: &[&str]) -> Run {
 
 #[test]
 fn commands_have_their_checkpoints_signed_and_a_database_put_back_is_not() {
+    sqlites_own!("a file is put back");
     let place = Place::new();
     std::fs::create_dir(place.path("data")).unwrap();
     let signer = Signer::start(&place, &[]);
@@ -452,7 +456,7 @@ fn without_its_signer_a_database_is_still_recorded_to() {
     drop(silent);
     let signer = Signer::start(&place, &[]);
     assert_eq!(run(&place, &["record", "plan", "three", "-s", "s"]).code, 0);
-    let cairn = cairn::Cairn::open(place.path("data/cairn.db")).unwrap();
+    let cairn = database::open(cairn::Options::new(), &place.path("data/cairn.db"));
     let newest = cairn.newest_checkpoint().unwrap().unwrap();
     let note: CheckpointNote = newest.note.parse().unwrap();
     assert_eq!(newest.size, cairn.status().unwrap().entries);

@@ -1,8 +1,9 @@
 //! Tokens: made, listed, revoked.
 
-use cairn::{Cairn, Timestamp, TokenScope};
+use cairn::{Options, Timestamp, TokenScope};
 
 use super::harness::Place;
+use crate::it::database;
 
 #[test]
 fn a_new_token_stands_alone_on_stdout_and_the_rest_beside_it() {
@@ -10,7 +11,7 @@ fn a_new_token_stands_alone_on_stdout_and_the_rest_beside_it() {
     let run = place.on_story(&["token", "add", "the build", "--scope", "write", "--agent", "builder"]);
     assert_eq!(run.code, 0);
     let token = run.out.strip_suffix('\n').unwrap();
-    let known = Cairn::open(place.path("cairn.db")).unwrap().token_check(token).unwrap().unwrap();
+    let known = database::open(Options::new(), &place.path("cairn.db")).token_check(token).unwrap().unwrap();
     assert_eq!((known.name.as_str(), known.scope), ("the build", TokenScope::Write));
     assert_eq!(known.agent_id.as_deref(), Some("builder"));
     for told in [
@@ -51,7 +52,7 @@ fn the_list_tells_what_each_is_for_and_whether_it_still_works() {
     let id = |run: super::harness::Run| run.out.split('_').nth(1).unwrap().to_string();
     let first = id(place.on_story(&["token", "add", "the viewer"]));
     let second = id(place.on_story(&["token", "add", "ci", "--scope", "admin", "--agent", "bot"]));
-    let cairn = Cairn::open(place.path("cairn.db")).unwrap();
+    let cairn = database::open(Options::new(), &place.path("cairn.db"));
     cairn.token_used(&second, Timestamp::parse("2026-04-17T12:34:56Z").unwrap()).unwrap();
     cairn.close();
     place.on_story(&["token", "revoke", &first]).fine();
@@ -79,7 +80,7 @@ fn a_token_is_revoked_by_a_beginning_of_its_id_or_by_its_name() {
     place.on_story(&["token", "add", "ci"]);
     let other = place.on_story(&["--json", "token", "revoke", "ci"]).json();
     assert!(other["id"] != id && other["revoked_at"].is_string());
-    let cairn = Cairn::open(place.path("cairn.db")).unwrap();
+    let cairn = database::open(Options::new(), &place.path("cairn.db"));
     assert!(cairn.token_check(token.trim()).unwrap().unwrap().revoked_at.is_some());
 }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::harness::{Server, database, program};
 use super::wire::{ask, get};
+use crate::it::database::{Holder, sqlites_own};
 
 #[test]
 fn a_server_that_can_record_is_well() {
@@ -21,15 +22,14 @@ fn a_server_that_can_record_is_well() {
 fn a_server_that_cannot_write_says_so_until_it_can() {
     let server = Server::start();
     server.agent().data("thought_plan", json!({ "session_id": "s", "plan_description": "x" }));
-    let holder = rusqlite::Connection::open(database(server.path())).unwrap();
-    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let holder = Holder::of(&database(server.path()));
     let asked = Instant::now();
     let answer = get(server.addr, "/healthz");
     assert_eq!((answer.status, &answer.json()["writable"]), (503, &json!(false)), "{}", answer.whole());
     assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     // What only reads is answered meanwhile.
     assert_eq!(get(server.addr, "/index.json").status, 200);
-    holder.execute_batch("COMMIT").unwrap();
+    drop(holder);
     while get(server.addr, "/healthz").status != 200 {
         assert!(asked.elapsed() < Duration::from_secs(60), "it does not get well again");
     }
@@ -38,6 +38,7 @@ fn a_server_that_cannot_write_says_so_until_it_can() {
 #[cfg(unix)]
 #[test]
 fn a_server_on_a_log_that_was_put_back_is_not_well() {
+    sqlites_own!("a file is put back");
     let server = Server::start();
     let old = server.path().join("old.db");
     let mut agent = server.agent();

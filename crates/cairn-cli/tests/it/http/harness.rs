@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::agent::Agent;
+use crate::it::database::args;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -140,7 +141,7 @@ pub struct End {
 /// The program on the database of a folder, with keys and heads that belong to the test.
 pub fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
-    command.arg("--db").arg(database(folder)).env("CAIRN_STATE", folder.join("state"));
+    command.args(args(&database(folder))).env("CAIRN_STATE", folder.join("state"));
     for name in ["CAIRN_ADDR", "CAIRN_DB"] {
         command.env_remove(name);
     }

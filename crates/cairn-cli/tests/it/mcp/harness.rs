@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::it::database::args;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Server {
@@ -138,7 +140,7 @@ pub struct End {
 
 pub fn command(database: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
-    command.arg("--db").arg(database).arg("mcp");
+    command.args(args(database)).arg("mcp");
     // Keys and heads of a test belong to the test.
     command.env("CAIRN_STATE", database.with_extension("state"));
     command

@@ -5,10 +5,11 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use cairn::{Cairn, Filter, Scope};
+use cairn::{Filter, Options, Scope};
 use serde_json::{Value, json};
 
 use super::harness::{Server, command, envelope, initialize, meta};
+use crate::it::database;
 
 const PROMPT: Duration = Duration::from_secs(4);
 
@@ -117,7 +118,7 @@ fn ten_thousand_calls_and_the_end_of_input_are_all_answered_and_on_disk() {
         .collect();
     assert_eq!(acknowledged.len(), CALLS);
 
-    let cairn = Cairn::open(end.folder.path().join("cairn.db")).unwrap();
+    let cairn = database::open(Options::new(), &end.folder.path().join("cairn.db"));
     let stored = cairn.list(&Filter { limit: Some(10_000), ..Filter::default() }).unwrap().records;
     assert_eq!(stored.len(), CALLS);
     assert!(stored.iter().all(|thought| acknowledged.contains(thought.id.as_str())));

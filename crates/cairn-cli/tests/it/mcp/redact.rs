@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::harness::Server;
+use crate::it::database::{args, on_postgres};
 
 #[test]
 fn a_client_that_names_the_set_can_redact() {
@@ -16,7 +17,9 @@ fn a_client_that_names_the_set_can_redact() {
     let call = json!({ "id": id, "reason": "a name", "by": "ann" });
     let redacted = server.data("thought_redact", call.clone());
     assert_eq!(redacted["fields"], json!(["content"]));
-    assert_eq!((&redacted["also_in"], &redacted["remnants"]), (&json!([]), &json!([])));
+    assert_eq!(redacted["also_in"], json!([]));
+    // What a server keeps of it elsewhere is named.
+    assert_eq!(redacted["remnants"].as_array().unwrap().is_empty(), !on_postgres(), "{redacted}");
     let shown = server.data("thought_get", json!({ "id": id }));
     assert_eq!((&shown["content"], &shown["metadata"]), (&json!(""), &json!(null)));
     assert_eq!(shown["redacted"], json!({ "by": "ann", "at": redacted["at"], "reason": "a name" }));
@@ -42,23 +45,24 @@ fn another_process_redacts_while_the_server_goes_on() {
     let id = recorded["id"].as_str().unwrap();
     assert_eq!(server.data("thought_search", json!({ "query": "quixley" }))["count"], 1);
     let database = server.folder.path().join("cairn.db");
+    // On a server the rows are blanked; what it keeps beside them is its own.
     let stands = || {
         ["", "-wal", "-shm"].iter().any(|end| {
             let bytes = std::fs::read(format!("{}{end}", database.display())).unwrap_or_default();
             bytes.to_ascii_lowercase().windows(7).any(|window| window == b"quixley")
         })
     };
-    assert!(stands());
+    assert!(on_postgres() || stands());
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_cairn"))
         // The keys and heads of the server that has the database open.
         .env("CAIRN_STATE", server.folder.path().join("cairn.state"))
-        .arg("--db")
-        .arg(&database)
+        .args(args(&database))
         .args(["--json", "redact", id, "--reason", "a name", "--by", "ann", "--yes"])
         .output()
         .unwrap();
     let done: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((&done["remnants"], &done["fields"]), (&json!([]), &json!(["content", "metadata"])));
+    assert_eq!(done["fields"], json!(["content", "metadata"]));
+    assert_eq!(done["remnants"].as_array().unwrap().is_empty(), !on_postgres());
     assert!(!stands());
     assert_eq!(server.data("thought_get", json!({ "id": id }))["redacted"]["by"], "ann");
     assert_eq!(server.data("thought_search", json!({ "query": "quixley" }))["count"], 0);

@@ -4,6 +4,7 @@ use cairn::Sha;
 use serde_json::{Value, json};
 
 use super::harness::Server;
+use crate::it::database::tamper;
 
 const MEMBERS: [&str; 11] = [
     "actual",
@@ -50,20 +51,9 @@ fn what_nobody_touched_is_valid() {
 fn a_text_changed_behind_our_back_is_named() {
     let (server, records) = recorded();
     let end = server.end();
-    let database = rusqlite::Connection::open(end.folder.path().join("cairn.db")).unwrap();
-    let triggers: Vec<String> = database
-        .prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .collect::<Result<_, _>>()
-        .unwrap();
-    for trigger in triggers {
-        database.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
-    }
     let changed = records[1]["id"].as_str().unwrap();
-    assert_eq!(database.execute("UPDATE thought SET content = 'other' WHERE id = ?1", [changed]).unwrap(), 1);
-    drop(database);
+    let change = format!("UPDATE thought SET content = 'other' WHERE id = '{changed}'");
+    assert_eq!(tamper(&end.folder.path().join("cairn.db"), &change), 1);
 
     let mut server = Server::restart(end);
     for (tool, arguments) in scopes() {

@@ -7,6 +7,7 @@ use cairn::{Cairn, KeyFolder, NewThought, Options, Signer, Stated, ThoughtType};
 use serde_json::Value;
 
 use crate::it::cli::harness::{Place, Run};
+use crate::it::database;
 
 pub struct Bench {
     pub place: Place,
@@ -36,7 +37,7 @@ impl Bench {
     }
 
     pub fn open(&self) -> Cairn {
-        Options::new().signer(self.keys()).open(self.path("data/cairn.db")).unwrap()
+        database::open(Options::new().signer(self.keys()), &self.path("data/cairn.db"))
     }
 
     /// Records a thought and states the log.
@@ -60,7 +61,9 @@ impl Bench {
 
     pub fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.place.command(args);
-        command.env("CAIRN_DB", self.path("data/cairn.db")).env("CAIRN_STATE", self.path("state"));
+        command
+            .env("CAIRN_DB", database::named(&self.path("data/cairn.db")))
+            .env("CAIRN_STATE", self.path("state"));
         command
     }
 

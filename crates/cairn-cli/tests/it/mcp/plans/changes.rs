@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::harness::{Server, envelope};
 use super::{IMPORT, Plans, cut, keys};
+use crate::it::database::tamper;
 
 fn edited() -> String {
     let release = "  - id: release\n    label: Release it\n    phase: ship\n";
@@ -139,13 +140,8 @@ fn a_character_changed_behind_our_back_is_found() {
     let mut plans = Plans::with_import();
     let head = plans.data("context_ensure", json!({ "roadmap_id": "import" }))["context"].take();
     let end = plans.server.end();
-    let database = rusqlite::Connection::open(end.folder.path().join("cairn.db")).unwrap();
-    for trigger in ["snapshot_no_update", "snapshot_no_delete"] {
-        database.execute(&format!("DROP TRIGGER {trigger}"), []).unwrap();
-    }
     let change = "UPDATE snapshot SET data = replace(data, 'Batch', 'Patch')";
-    assert_eq!(database.execute(change, []).unwrap(), 1);
-    drop(database);
+    assert_eq!(tamper(&end.folder.path().join("cairn.db"), change), 1);
 
     let mut plans = Plans { server: Server::restart(end) };
     let verdict = plans.data("context_verify", json!({ "context_id": 1 }));
