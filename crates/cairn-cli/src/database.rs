@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cairn::{Address, Cairn, Durability, OpenError, Options};
 
 use crate::error::CliError;
+use crate::password::with_password;
 use crate::state::prove;
 
 /// The folder of a project that holds its database.
@@ -48,8 +49,8 @@ pub(crate) fn locate(named: Option<&Path>, roadmaps: Option<&Path>) -> Result<Lo
 
 fn find(named: Option<&Path>) -> Result<(PathBuf, Source), CliError> {
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
-        if is_address(path) {
-            return Ok((path.to_path_buf(), Source::Named));
+        if let Some(address) = path.to_str().filter(|text| Address::is_one(text)) {
+            return Ok((PathBuf::from(with_password(address)?), Source::Named));
         }
         let text = path.to_string_lossy();
         if path.is_dir() {

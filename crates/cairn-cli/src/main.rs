@@ -8,6 +8,7 @@ mod database;
 mod error;
 mod graph;
 mod mcp;
+mod password;
 #[cfg(test)]
 mod reference;
 mod serve;
