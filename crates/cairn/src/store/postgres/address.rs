@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::Result;
-use super::connect::PATIENCE;
+use super::connect::{PATIENCE, STATEMENT};
 use super::error::{connect_error, store_error};
 use super::tls::tls;
 use crate::error::OpenError;
@@ -161,10 +161,11 @@ impl Address {
             }
         };
         let set = format!(
-            "SET search_path = \"{}\"; SET lock_timeout = {patience}; SET statement_timeout = {patience}; \
+            "SET search_path = \"{}\"; SET lock_timeout = {}; SET statement_timeout = {}; \
              SET client_min_messages = warning; SET standard_conforming_strings = on; SET timezone = 'UTC'",
             self.schema,
-            patience = PATIENCE.as_millis(),
+            PATIENCE.as_millis(),
+            STATEMENT.as_millis(),
         );
         opened.client.batch_execute(&set).await.map_err(store_error)?;
         Ok(opened)

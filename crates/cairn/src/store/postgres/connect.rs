@@ -18,9 +18,10 @@ use crate::store::StoreError;
 
 /// Connections of one process. More would not be faster, and a server has only so many.
 const MOST_LINKS: usize = 16;
-/// How long a call waits for a connection, for others' locks, for one statement and for a server that is away, before it
-/// gives up.
+/// How long a call waits for a connection, for others' locks and for a server that is away, before it gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a statement may take; longer than it may wait for a lock, so that a lock is named as what it waited for.
+pub const STATEMENT: Duration = Duration::from_secs(22);
 /// How long an answer is waited for. The server gives up first, unless it is frozen or the way to it is cut.
 pub const ANSWER: Duration = Duration::from_secs(25);
 /// Between two attempts to reach a server that does not answer.

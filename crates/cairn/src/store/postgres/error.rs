@@ -53,6 +53,13 @@ pub fn connect_error(error: Error) -> StoreError {
         None => match refused_by_tls(&error) {
             Some(why) => StoreError::NotEncrypted(why),
             None if takes_no_writes(&error) => StoreError::NoPrimary,
+            // The driver's word: it was asked for a password and has none, or the server did not know it.
+            None if ["invalid configuration", "authentication error"]
+                .iter()
+                .any(|about| error.to_string().starts_with(about)) =>
+            {
+                StoreError::NotAdmitted
+            }
             None => StoreError::Unreachable,
         },
     }

@@ -4,7 +4,7 @@ use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
 
 use super::Result;
-use super::connect::{Link, PATIENCE};
+use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed};
 use crate::redact::Pieces;
@@ -106,7 +106,7 @@ async fn vacuum(link: &Link, table: &str) -> bool {
         Ok(()) => client.batch_execute(&format!("VACUUM {table}")).await.is_ok(),
         Err(_) => false,
     };
-    let limit = format!("SET statement_timeout = {}", PATIENCE.as_millis());
+    let limit = format!("SET statement_timeout = {}", STATEMENT.as_millis());
     client.batch_execute(&limit).await.is_ok() && vacuumed
 }
 
