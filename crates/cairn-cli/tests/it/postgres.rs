@@ -4,6 +4,9 @@
 //! tests say so and end.
 
 mod cluster;
+mod encrypted;
 mod failover;
 mod four_servers;
 mod load;
+mod roles;
+mod trouble;

@@ -1,7 +1,8 @@
 //! A PostgreSQL server in a folder of its own, as the user who may run one.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -10,8 +11,9 @@ use tempfile::TempDir;
 /// Longer than anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Fast, since no machine goes down in these tests: processes do, and what they handed to the system stays.
-const QUICK: &str = "-c fsync=off -c full_page_writes=off -c jit=off -c max_connections=100";
+/// Fast, since no machine goes down in these tests: processes do, and what they handed to the system stays. Quick to notice
+/// that a client is gone, too.
+const QUICK: &str = "-c fsync=off -c full_page_writes=off -c jit=off -c max_connections=100 -c client_connection_check_interval=100";
 
 /// The folder of PostgreSQL's programs; none if there are none here.
 pub fn binaries() -> Option<PathBuf> {
@@ -109,7 +111,12 @@ impl Cluster {
 
     /// Where its log is.
     pub fn address(&self) -> String {
-        format!("postgres://postgres@{}/postgres", encoded(&self.socket()))
+        self.address_as("postgres")
+    }
+
+    /// The same, for another role.
+    pub fn address_as(&self, role: &str) -> String {
+        format!("postgres://{role}@{}/postgres", encoded(&self.socket()))
     }
 
     /// Where the log of two servers is, one of which takes over from the other.
@@ -134,9 +141,38 @@ impl Cluster {
     }
 
     pub fn try_sql(&self, sql: &str) -> Output {
+        self.try_sql_as("postgres", sql)
+    }
+
+    pub fn try_sql_as(&self, role: &str, sql: &str) -> Output {
+        self.psql(role).args(["-c", sql]).output().unwrap()
+    }
+
+    /// Runs a file of SQL, with the names of its roles.
+    pub fn file_as(&self, role: &str, file: &str) -> Output {
+        let names = ["-v", "schema=cairn", "-v", "server=cairn_server", "-v", "redactor=cairn_redactor"];
+        let mut psql =
+            self.psql(role).args(names).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut psql.stdin.take().unwrap(), file.as_bytes()).unwrap();
+        psql.wait_with_output().unwrap()
+    }
+
+    /// A connection that does something for long.
+    pub fn hold(&self, sql: &str) -> Child {
+        self.psql("postgres").args(["-c", sql]).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    fn psql(&self, role: &str) -> Command {
         let mut psql = self.program("psql");
-        psql.args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", "postgres", "-v", "ON_ERROR_STOP=1"]);
-        psql.arg("-h").arg(self.socket()).args(["-c", sql]).output().unwrap()
+        psql.args(["-X", "-q", "-A", "-t", "-U", role, "-d", "postgres", "-v", "ON_ERROR_STOP=1"]);
+        psql.arg("-h").arg(self.socket()).args(["-p", &self.port().to_string()]);
+        psql
+    }
+
+    /// The one that its socket is named by.
+    fn port(&self) -> u16 {
+        let given = self.options.split_whitespace().find_map(|option| option.strip_prefix("port="));
+        given.map_or(5432, |port| port.parse().unwrap())
     }
 
     /// Waits until a query answers this.
@@ -164,15 +200,11 @@ impl Cluster {
 
     /// One of PostgreSQL's programs, which refuse to be run by root.
     fn program(&self, name: &str) -> Command {
-        let path = self.bin.join(name);
-        let mut command = match geteuid().is_root() {
-            false => Command::new(path),
-            true => {
-                let mut command = Command::new("runuser");
-                command.args(["-u", owner().0.as_str(), "--"]).arg(path);
-                command
-            }
-        };
+        let mut command = Command::new(self.bin.join(name));
+        if geteuid().is_root() {
+            let (user, group) = owner();
+            command.uid(user).gid(group);
+        }
         command.current_dir("/").stdin(Stdio::null());
         command
     }
@@ -200,25 +232,30 @@ impl Drop for Cluster {
     }
 }
 
-/// Who runs servers if it is not whoever runs the tests: name, user and group.
-fn owner() -> (String, u32, u32) {
+/// Who runs servers if it is not whoever runs the tests: user and group.
+fn owner() -> (u32, u32) {
     let users = std::fs::read_to_string("/etc/passwd").unwrap();
     let of = |name: &str| users.lines().find(|line| line.split(':').next() == Some(name)).map(str::to_string);
     let line =
         of("postgres").or_else(|| of("nobody")).expect("root cannot run a server, and nobody else is here");
     let fields: Vec<&str> = line.split(':').collect();
-    (fields[0].to_string(), fields[2].parse().unwrap(), fields[3].parse().unwrap())
+    (fields[2].parse().unwrap(), fields[3].parse().unwrap())
 }
 
 /// A folder for a server, whose path is short enough for a socket.
 pub fn new_folder(within: Option<&Path>) -> TempDir {
     let folder =
         tempfile::Builder::new().prefix("cairn-pg").tempdir_in(within.unwrap_or(Path::new("/tmp"))).unwrap();
-    if geteuid().is_root() {
-        let (_, user, group) = owner();
-        std::os::unix::fs::chown(folder.path(), Some(user), Some(group)).unwrap();
-    }
+    give(folder.path());
     folder
+}
+
+/// Makes it theirs who run servers.
+pub fn give(path: &Path) {
+    if geteuid().is_root() {
+        let (user, group) = owner();
+        std::os::unix::fs::chown(path, Some(user), Some(group)).unwrap();
+    }
 }
 
 fn encoded(path: &Path) -> String {

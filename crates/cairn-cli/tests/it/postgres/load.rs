@@ -38,6 +38,7 @@ impl Served {
             .args(["serve", "--addr", &addr.to_string()])
             .env("CAIRN_DB", database)
             .env("CAIRN_STATE", state)
+            .env("XDG_DATA_HOME", state)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -53,6 +54,10 @@ impl Served {
         }
         assert_eq!(get(self.addr, "/healthz").status, 200);
         self
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Killed in mid-work, and started again.
