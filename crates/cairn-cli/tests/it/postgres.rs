@@ -4,9 +4,11 @@
 //! tests say so and end.
 
 mod cluster;
+mod cut;
 mod encrypted;
 mod failover;
 mod four_servers;
 mod load;
+mod lost;
 mod roles;
 mod trouble;

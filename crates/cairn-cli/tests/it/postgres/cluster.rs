@@ -50,8 +50,15 @@ impl Cluster {
     pub fn start_in(folder: TempDir, options: &str) -> Option<Cluster> {
         let cluster = Cluster { bin: binaries()?, folder, options: options.to_string() };
         let data = cluster.data();
-        let arguments =
-            ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"];
+        let arguments = [
+            "-U",
+            "postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+            "--wal-segsize=1",
+        ];
         cluster.run(cluster.program("initdb").arg("-D").arg(data).args(arguments));
         cluster.resume();
         Some(cluster)
@@ -258,6 +265,7 @@ pub fn give(path: &Path) {
     }
 }
 
-fn encoded(path: &Path) -> String {
+/// A path as a host of an address.
+pub fn encoded(path: &Path) -> String {
     path.to_str().unwrap().replace('/', "%2F")
 }

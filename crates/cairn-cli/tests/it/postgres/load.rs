@@ -178,39 +178,38 @@ impl LoadAgent {
             if keyed {
                 arguments["idempotency_key"] = json!(content);
             }
-            loop {
-                let outcome = self.call(&mut wire, &arguments);
-                let mut told = self.told.lock().unwrap();
-                match outcome {
-                    Outcome::Done { id } => {
-                        self.count.fetch_add(1, Ordering::Relaxed);
-                        told.acknowledged.insert(id, content);
-                        break;
-                    }
-                    Outcome::Refused(why) => {
-                        *told.errors.entry(why).or_default() += 1;
-                        if !keyed {
-                            told.refused.insert(content);
-                            break;
-                        }
-                    }
-                    Outcome::Unknown(why) => {
-                        *told.errors.entry(why).or_default() += 1;
-                        if !keyed {
-                            break;
-                        }
-                    }
-                }
-                drop(told);
+            while !self.send(&mut wire, &arguments, &content, keyed) {
                 if self.done.load(Ordering::Relaxed) {
                     return;
                 }
-                std::thread::sleep(Duration::from_millis(100));
             }
             if self.done.load(Ordering::Relaxed) {
                 return;
             }
         }
+    }
+
+    /// Sends a thought and notes what was said; false if it is to be sent again.
+    fn send(&self, wire: &mut Option<Wire>, arguments: &Value, content: &str, keyed: bool) -> bool {
+        let outcome = self.call(wire, arguments);
+        let mut told = self.told.lock().unwrap();
+        match outcome {
+            Outcome::Done { id } => {
+                self.count.fetch_add(1, Ordering::Relaxed);
+                told.acknowledged.insert(id, content.to_string());
+                return true;
+            }
+            Outcome::Refused(why) => {
+                *told.errors.entry(why).or_default() += 1;
+                if !keyed {
+                    told.refused.insert(content.to_string());
+                }
+            }
+            Outcome::Unknown(why) => *told.errors.entry(why).or_default() += 1,
+        }
+        drop(told);
+        std::thread::sleep(Duration::from_millis(100));
+        !keyed
     }
 
     fn call(&self, wire: &mut Option<Wire>, arguments: &Value) -> Outcome {

@@ -142,30 +142,32 @@ impl Pool {
 
     async fn connect(&self) -> Result<Session> {
         let generation = self.idle().generation;
-        let Opened { client, warned } = self.address.connect().await?;
-        Ok(Session { client, warned, statements: Mutex::default(), generation })
+        match self.address.connect().await {
+            Ok(Opened { client, warned }) => {
+                *lock(&self.away) = None;
+                Ok(Session { client, warned, statements: Mutex::default(), generation })
+            }
+            Err(error) => {
+                let (now, mut away) = (Instant::now(), lock(&self.away));
+                let known = away.filter(|known| now - known.last < PATIENCE);
+                *away = Some(Away { since: known.map_or(now, |known| known.since), last: now });
+                Err(error)
+            }
+        }
     }
 
     /// Connects, and waits for a server that is away or has no place left: while one takes over from another, that passes.
     /// Whoever comes when it has been waited for in vain is told at once, until it is back.
     async fn reach(&self) -> Result<Session> {
         loop {
-            let error = match self.connect().await {
-                Ok(session) => {
-                    *lock(&self.away) = None;
-                    return Ok(session);
+            match self.connect().await {
+                Err(error) if is_passing(&error) => {
+                    let since = lock(&self.away).map(|away| away.since.elapsed());
+                    if since.is_some_and(|since| since >= PATIENCE) {
+                        return Err(error);
+                    }
                 }
-                Err(error) if is_passing(&error) => error,
-                Err(error) => return Err(error),
-            };
-            let now = Instant::now();
-            let since = {
-                let mut away = lock(&self.away);
-                let known = away.filter(|known| now - known.last < PATIENCE);
-                away.insert(Away { since: known.map_or(now, |known| known.since), last: now }).since
-            };
-            if now - since >= PATIENCE {
-                return Err(error);
+                connected => return connected,
             }
             sleep(AGAIN).await;
         }

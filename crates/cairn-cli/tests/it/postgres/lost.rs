@@ -1,0 +1,94 @@
+//! Connections that are lost around a commit, and while somebody reads.
+
+use cairn::{Cairn, NewThought, Scope, Thought, ThoughtType};
+
+use super::cluster::{Cluster, encoded};
+use super::cut::{Cut, Way};
+
+fn thought(content: impl Into<String>) -> NewThought {
+    NewThought::new(ThoughtType::Plan, content).task("t").agent("a")
+}
+
+/// In this order, so that nobody waits for a server that has gone.
+struct Place {
+    cairn: Cairn,
+    way: Way,
+    cluster: Cluster,
+}
+
+impl Place {
+    fn start() -> Option<Place> {
+        let cluster = Cluster::start("")?;
+        let way = Way::to(&cluster);
+        let cairn = Cairn::open(format!("postgres://postgres@{}/postgres", encoded(&way.socket()))).unwrap();
+        let place = Place { cairn, way, cluster };
+        place.cairn.record(thought("first")).unwrap();
+        place.rest();
+        Some(place)
+    }
+
+    /// Waits until what follows behind an answer is done, so that the next commit is that of the next record.
+    fn rest(&self) {
+        self.cluster.await_sql("SELECT through - size FROM cairn.derived, cairn.log", "-1");
+    }
+
+    fn contents(&self) -> String {
+        self.cluster.sql("SELECT string_agg(content, ' ' ORDER BY content COLLATE \"C\") FROM cairn.thought")
+    }
+}
+
+#[test]
+fn a_commit_whose_connection_is_lost_is_acknowledged_and_written_once() {
+    let Some(place) = Place::start() else { return };
+    for (round, cut) in
+        [Cut::BeforeCommit, Cut::AfterCommit, Cut::BeforeCommit, Cut::AfterCommit].into_iter().enumerate()
+    {
+        place.rest();
+        place.way.cut(cut);
+        let recorded: Vec<Thought> = std::thread::scope(|scope| {
+            let record = |number| place.cairn.record(thought(format!("{round}/{number}")));
+            let all: Vec<_> = (0..8).map(|number| scope.spawn(move || record(number))).collect();
+            all.into_iter().map(|one| one.join().unwrap().unwrap()).collect()
+        });
+        assert_eq!(place.way.pending(), Cut::Never, "it was not cut");
+        for known in recorded {
+            assert_eq!(place.cairn.get(known.id.as_str()).unwrap().unwrap(), known, "{cut:?}");
+        }
+    }
+    let count = "SELECT count(*), count(DISTINCT content), max(position) FROM cairn.thought";
+    assert_eq!(place.cluster.sql(count), "33|33|32");
+    assert!(place.cairn.verify(&Scope::All).unwrap().valid());
+    assert_eq!(place.cairn.activity().failed_commits, 0);
+}
+
+#[test]
+fn who_is_not_told_whether_it_was_written_can_ask_again_with_a_key() {
+    let Some(place) = Place::start() else { return };
+    place.way.cut(Cut::AfterCommitForGood);
+    let keyed = || thought("keyed").idempotency_key("k");
+    let unknown = place.cairn.record(keyed()).unwrap_err();
+    assert_eq!(unknown.code(), "HANDLER_ERROR");
+    assert!(unknown.to_string().contains("it is not known whether this was written"), "{unknown}");
+    assert!(unknown.to_string().contains("idempotency_key"), "{unknown}");
+    // Whoever comes now need not wait as long again.
+    let began = std::time::Instant::now();
+    let refused = place.cairn.record(thought("refused")).unwrap_err();
+    assert_eq!(refused.code(), "BUSY");
+    assert!(refused.to_string().contains("nothing was written"), "{refused}");
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert_eq!(place.cairn.list(&Default::default()).unwrap_err().code(), "BUSY");
+    place.way.cut(Cut::Never);
+    place.cairn.record(keyed()).unwrap();
+    assert_eq!(place.contents(), "first keyed");
+    assert!(place.cairn.verify(&Scope::All).unwrap().valid());
+}
+
+#[test]
+fn a_reader_does_not_notice_that_a_connection_is_lost() {
+    let Some(place) = Place::start() else { return };
+    for _ in 0..5 {
+        place.way.cut(Cut::AtOnce);
+        assert_eq!(place.cairn.list(&Default::default()).unwrap().records.len(), 1);
+        assert_eq!(place.way.pending(), Cut::Never, "it was not cut");
+    }
+}
