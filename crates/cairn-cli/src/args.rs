@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cairn::Durability;
+use cairn::{Durability, ReplicaState};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::cmd::Command;
@@ -56,6 +56,14 @@ pub(crate) struct Global {
     durability: Safety,
 }
 
+/// Where a server may read.
+#[derive(Debug, Args)]
+pub(crate) struct ReadDb {
+    /// Read from this replica of the database, `postgres://…`, whenever it has all that this server has recorded or seen
+    #[arg(long, value_name = "URL", env = "CAIRN_READ_DB", hide_env_values = true)]
+    read_db: Option<String>,
+}
+
 /// When an acknowledged record is safe.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Safety {
@@ -95,7 +103,22 @@ impl App {
 
     /// Opens it for writing.
     pub(crate) fn write(&self) -> Result<cairn::Cairn, CliError> {
-        self.location()?.open_to_write(self.durability)
+        self.location()?.open_to_write(self.durability, None)
+    }
+
+    /// Opens it for a server, which may read from a replica.
+    pub(crate) fn serve(&self, read: &ReadDb) -> Result<cairn::Cairn, CliError> {
+        let replica = read.read_db.as_deref().filter(|replica| !replica.is_empty());
+        let cairn = self.location()?.open_to_write(self.durability, replica)?;
+        if let Some(replica) = cairn.replica()
+            && replica.state == ReplicaState::Unreachable
+        {
+            self.ui.remark(&format!(
+                "note: the replica `{}` cannot be reached; everything is read from the database itself until it can",
+                replica.address
+            ));
+        }
+        Ok(cairn)
     }
 
     /// The folder of roadmaps, for which there need not be a database yet.

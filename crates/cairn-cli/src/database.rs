@@ -125,14 +125,22 @@ impl Location {
         Ok(options.open(&self.path).map_err(|error| self.kindly(error))?)
     }
 
-    /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist.
-    pub(crate) fn open_to_write(&self, durability: Durability) -> Result<Cairn, CliError> {
+    /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist. What is read may
+    /// come from a replica.
+    pub(crate) fn open_to_write(
+        &self,
+        durability: Durability,
+        replica: Option<&str>,
+    ) -> Result<Cairn, CliError> {
         if self.source == Source::User
             && let Some(folder) = self.path.parent()
         {
             private_folder(folder)?;
         }
-        let options = Options::new().durability(durability).roadmaps(&self.roadmaps);
+        let mut options = Options::new().durability(durability).roadmaps(&self.roadmaps);
+        if let Some(replica) = replica {
+            options = options.read_from(replica);
+        }
         Ok(prove(options, &self.path)?.open(&self.path)?)
     }
 

@@ -212,7 +212,7 @@ impl From<OpenError> for CliError {
     fn from(error: OpenError) -> CliError {
         let code = match &error {
             OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
-            OpenError::Address { .. } => "INVALID_PARAMS",
+            OpenError::Address { .. } | OpenError::Replica { .. } => "INVALID_PARAMS",
             OpenError::Gone { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
             OpenError::Store { source, .. } if source.is_passing() => "BUSY",
@@ -231,6 +231,10 @@ impl From<OpenError> for CliError {
         let hint = match &error {
             OpenError::Address { .. } => {
                 "it looks like `postgres://USER@HOST/DATABASE?schema=NAME`; in CAIRN_DB a password is seen by nobody else"
+                    .to_string()
+            }
+            OpenError::Replica { .. } => {
+                "`--read-db` or CAIRN_READ_DB names a standby of the PostgreSQL server that `--db` names; leave it out to read from the database itself"
                     .to_string()
             }
             OpenError::Missing { path } if is_address(path) => {

@@ -197,6 +197,12 @@ pub enum OpenError {
         /// Why not.
         why: String,
     },
+    /// The replica that is to be read from cannot be used.
+    #[error("the database to read from cannot be used: {why}")]
+    Replica {
+        /// Why not.
+        why: String,
+    },
     /// Anything else that the database reported.
     #[error("cannot open `{}`", path.display())]
     Store {

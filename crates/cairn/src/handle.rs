@@ -30,7 +30,7 @@ use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
 use crate::sessions::SessionTallies;
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, ListFilter, SearchScope, Store, StoreError};
+use crate::store::{Birth, ListFilter, ReplicaStatus, SearchScope, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Sealing, Step, Writer};
 
@@ -117,7 +117,18 @@ impl Cairn {
         let heads = options.heads.as_ref();
         let (store, beside): (Arc<dyn Store>, PathBuf) =
             match path.to_str().filter(|text| Address::is_one(text)) {
-                Some(text) => (Arc::new(open_server(text, birth, heads)?), PathBuf::new()),
+                Some(text) => {
+                    let store = open_server(text, birth, heads)?;
+                    let store = match &options.replica {
+                        Some(replica) => read_from(store, replica)?,
+                        None => store,
+                    };
+                    (Arc::new(store), PathBuf::new())
+                }
+                None if options.replica.is_some() => {
+                    let why = "the database itself is a file, of which there are no replicas".to_string();
+                    return Err(OpenError::Replica { why });
+                }
                 None => {
                     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
                     (Arc::new(open_file(path, options.durability, birth, heads)?), folder)
@@ -399,6 +410,12 @@ impl Cairn {
             other => other?,
         };
         let mut report = verify::verify(&*self.inner.store, scope, &outside, progress)?;
+        if self.inner.store.replica().is_some() {
+            report.notes.push(
+                "the replica that is read from: what was verified is the database that takes the records"
+                    .into(),
+            );
+        }
         if *scope == Scope::All {
             self.add_place(unread, &mut report);
         }
@@ -445,6 +462,11 @@ impl Cairn {
         self.writer()?.rebuild()?;
         self.inner.states.clear();
         Ok(())
+    }
+
+    /// How the replica does that is read from, if there is one.
+    pub fn replica(&self) -> Option<ReplicaStatus> {
+        self.inner.store.replica()
     }
 
     /// The time, by the clock that this handle was opened with.
@@ -500,6 +522,14 @@ fn open_server(
         }
         (opened, _) => opened,
     }
+}
+
+fn read_from(store: PostgresStore, replica: &str) -> std::result::Result<PostgresStore, OpenError> {
+    if !Address::is_one(replica) {
+        return Err(OpenError::Replica { why: "it is no address of a server, `postgres://…`".to_string() });
+    }
+    let address = store.address().of_replica(replica).map_err(|why| OpenError::Replica { why })?;
+    store.reading_from(address).map_err(|why| OpenError::Replica { why })
 }
 
 /// Metadata is committed to with a salt; without metadata there is nothing to salt.

@@ -82,7 +82,7 @@ pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadma
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};
 pub use store::postgres::Address;
-pub use store::{LogHead, StoreError};
+pub use store::{LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,

@@ -56,6 +56,7 @@ pub struct Options {
     pub(crate) heads: Option<HeadFolder>,
     pub(crate) automatic: bool,
     pub(crate) keep_states_after: u64,
+    pub(crate) replica: Option<String>,
 }
 
 impl Options {
@@ -72,6 +73,7 @@ impl Options {
             heads: None,
             automatic: true,
             keep_states_after: 4096,
+            replica: None,
         }
     }
 
@@ -141,6 +143,14 @@ impl Options {
     /// opens the file folds only what is newer. 4,096 unless told otherwise; fewer make the file longer.
     pub fn keep_states_after(mut self, events: u64) -> Options {
         self.keep_states_after = events;
+        self
+    }
+
+    /// Reads from this replica of a database on a server, `postgres://…`, whenever it has all that this program has
+    /// recorded or seen, and no older state than of a second ago; else from the database itself. What must be as it is
+    /// now is always read there, and so is everything that is verified.
+    pub fn read_from(mut self, address: impl Into<String>) -> Options {
+        self.replica = Some(address.into());
         self
     }
 

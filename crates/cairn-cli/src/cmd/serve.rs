@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use super::Outcome;
-use crate::args::App;
+use crate::args::{App, ReadDb};
 use crate::error::CliError;
 use crate::serve::{Access, Limits, Settings, Tls};
 use crate::state::SignedElsewhere;
@@ -44,6 +44,8 @@ pub(crate) struct Args {
     /// Offer only these sets of tools, separated by commas: trail, snapshot, memory, proof, redact, or all (but redact)
     #[arg(long, value_name = "SETS", default_value = "all")]
     tools: String,
+    #[command(flatten)]
+    read: ReadDb,
     /// Write no line for each request
     #[arg(long)]
     quiet: bool,
@@ -55,7 +57,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         (Some(cert), Some(key)) => Some(Tls::read(cert, key)?),
         _ => None,
     };
-    let cairn = app.write()?;
+    let cairn = app.serve(&args.read)?;
     let access = access(args, &cairn)?;
     let beyond = !args.addr.ip().is_loopback();
     if beyond && tls.is_none() && access == Access::Tokens {

@@ -30,10 +30,14 @@ pub(super) async fn answer(site: &Arc<Site>) -> Reply {
         return unable("the server is stopping");
     }
     match tokio::time::timeout(PATIENCE, ask(site)).await {
-        Ok(Ok(())) => json_reply(
-            StatusCode::OK,
-            &json!({ "ok": true, "writable": true, "version": env!("CARGO_PKG_VERSION") }),
-        ),
+        Ok(Ok(())) => {
+            let mut well = json!({ "ok": true, "writable": true, "version": env!("CARGO_PKG_VERSION") });
+            // Where it is, is nobody's business here.
+            if let Some(replica) = site.cairn.replica() {
+                well["replica"] = json!(replica.state);
+            }
+            json_reply(StatusCode::OK, &well)
+        }
         Ok(Err(why)) => unable(&why),
         Err(_) => unable("the writer does not answer"),
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cairn::ReplicaState;
 use hyper::StatusCode;
 
 use super::Site;
@@ -159,6 +160,27 @@ pub(super) async fn answer(site: &Arc<Site>) -> Reply {
         "Time spent in transactions that were committed.",
         activity.commit_micros as f64 / 1e6,
     );
+    if let Some(replica) = site.cairn.replica() {
+        let used = replica.state == ReplicaState::Used;
+        page.one(
+            "cairn_replica_used",
+            "gauge",
+            "1 if the replica was read from when it was last needed.",
+            f64::from(u8::from(used)),
+        );
+        page.one(
+            "cairn_replica_reads_total",
+            "counter",
+            "Reads that the replica answered.",
+            replica.reads as f64,
+        );
+        page.one(
+            "cairn_replica_passed_over_total",
+            "counter",
+            "Reads that the replica was too far behind for, or did not answer.",
+            replica.passed_over as f64,
+        );
+    }
     if let Some(status) = status {
         page.one("cairn_log_entries", "gauge", "Entries in the log.", status.entries as f64);
         page.one("cairn_thoughts", "gauge", "Thoughts.", status.thoughts as f64);

@@ -69,7 +69,7 @@ pub fn open(options: Options, file: &Path) -> Cairn {
 /// Changes rows of a table behind Cairn's back, with what protects them out of the way meanwhile; returns how many.
 pub fn tamper(file: &Path, change: &str) -> usize {
     if let Some(server) = server() {
-        return psql(&server, &unprotected(file, change));
+        return psql(&server, &unprotected(file, change)).trim().parse().unwrap();
     }
     let file = rusqlite::Connection::open(file).unwrap();
     let triggers: Vec<(String, String)> = file
@@ -123,14 +123,18 @@ fn psql_args(server: &str, statements: &str) -> Vec<String> {
     [server, "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statements].map(str::to_string).to_vec()
 }
 
-/// Runs statements as the server's own client does; the last gives a number.
-fn psql(server: &str, statements: &str) -> usize {
+/// For connections that write where others may not.
+const WRITING: &str = "-c default_transaction_read_only=off -c client_min_messages=error";
+
+/// Runs statements as the server's own client does; returns what they print.
+fn psql(server: &str, statements: &str) -> String {
     let output = Command::new("psql")
         .args(psql_args(server, statements))
+        .env("PGOPTIONS", WRITING)
         .output()
         .unwrap_or_else(|error| panic!("cannot run psql, which comes with PostgreSQL: {error}"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Another writer that has begun and does not come to an end, until it is dropped.
@@ -173,21 +177,82 @@ impl Drop for Holder {
 
 /// The database once more, under the name of another file.
 pub fn copy(from: &Path, to: &Path) {
-    let Some(server) = server() else {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_cairn")).arg("--db").arg(from).arg("backup").arg(to).output();
-        assert!(output.unwrap().status.success());
-        return;
-    };
-    // Of a schema, as an administrator would: the dump names it in every line, and no text of a test does.
-    let dump = Command::new("pg_dump").args([&server, "-O", "-n", &schema(from)]).output().unwrap();
+    match server() {
+        Some(server) => restore(&server, &schema(from), &server, &schema(to)),
+        None => {
+            let mut backup = Command::new(env!("CARGO_BIN_EXE_cairn"));
+            let output = backup.arg("--db").arg(from).arg("backup").arg(to).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+/// Copies a schema as an administrator would. The dump names it in every line, and no text of a test does.
+fn restore(from: &str, schema: &str, to: &str, name: &str) {
+    let dump = Command::new("pg_dump").args([from, "-O", "-n", schema]).output().unwrap();
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
-    let script = to.with_extension("sql");
-    let text = String::from_utf8(dump.stdout).unwrap().replace(&schema(from), &schema(to));
-    std::fs::write(&script, text).unwrap();
-    let done =
-        Command::new("psql").args([&server, "-Xq", "-v", "ON_ERROR_STOP=1", "-f"]).arg(&script).output();
-    let done = done.unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    std::fs::remove_file(script).unwrap();
+    let text = String::from_utf8(dump.stdout).unwrap().replace(schema, name);
+    let mut psql = Command::new("psql")
+        .args([to, "-Xq", "-v", "ON_ERROR_STOP=1", "--single-transaction", "-o", "/dev/null"])
+        .env("PGOPTIONS", WRITING)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    psql.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(psql.wait().unwrap().success());
+}
+
+/// A copy of a database, in a database of its own on the same server, that refuses writes and follows when it is told to.
+pub struct Replica {
+    /// Where it is, without the schema, which is that of what it is a copy of.
+    pub address: String,
+    file: PathBuf,
+    name: String,
+}
+
+impl Replica {
+    /// A copy of the database that stands for a file.
+    pub fn of(file: &Path) -> Replica {
+        let server = server().expect("there are replicas on a server only");
+        let name = format!("copy_{}", schema(file));
+        psql(&server, &format!("CREATE DATABASE {name}"));
+        let address = format!("{}/{name}", server.rsplit_once('/').unwrap().0);
+        psql(&address, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+        let replica = Replica { address, file: file.to_path_buf(), name };
+        replica.follow_other(file);
+        replica
+    }
+
+    /// Takes everything that was written meanwhile.
+    pub fn follow(&self) {
+        self.empty();
+        self.follow_other(&self.file);
+    }
+
+    /// Becomes a copy of another database.
+    pub fn follow_other(&self, file: &Path) {
+        restore(&server().unwrap(), &schema(file), &self.address, &schema(&self.file));
+    }
+
+    /// Loses everything.
+    pub fn empty(&self) {
+        let schema = schema(&self.file);
+        psql(&self.address, &format!("DROP SCHEMA {schema} CASCADE"));
+    }
+
+    /// Takes writes from now on.
+    pub fn writable(&self) {
+        psql(&self.address, &format!("ALTER DATABASE {} RESET default_transaction_read_only", self.name));
+    }
+
+    /// The address, for whoever takes it for a database.
+    pub fn with_schema(&self) -> String {
+        format!("{}?schema={}", self.address, schema(&self.file))
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        psql(&server().unwrap(), &format!("DROP DATABASE {} WITH (FORCE)", self.name));
+    }
 }

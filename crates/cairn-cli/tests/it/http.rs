@@ -8,6 +8,7 @@ pub(super) mod harness;
 mod hostile;
 mod names;
 mod quiet;
+mod replica;
 #[cfg(unix)]
 mod stop;
 mod tls;

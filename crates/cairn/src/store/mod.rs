@@ -267,8 +267,39 @@ pub trait Store: Send + Sync {
     fn counts(&self) -> Result<Counts>;
     /// Copies a consistent state to a new file at `to`.
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()>;
-    /// Opens one consistent state for verification.
+    /// Opens one consistent state for verification; never that of a replica.
     fn audit(&self) -> Result<Box<dyn Audit>>;
+    /// How the replica does that is read from, if there is one.
+    fn replica(&self) -> Option<ReplicaStatus> {
+        None
+    }
+}
+
+/// How a replica does that is read from.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ReplicaStatus {
+    /// Where it is, without a password.
+    pub address: String,
+    /// How it stood when it was last needed.
+    pub state: ReplicaState,
+    /// Reads that it answered.
+    pub reads: u64,
+    /// Reads that went to the database itself because it could not.
+    pub passed_over: u64,
+}
+
+/// Whether a replica can be read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplicaState {
+    /// It is.
+    Used,
+    /// It lacks entries that this process knows of.
+    Behind,
+    /// It does not answer.
+    Unreachable,
+    /// It holds another log.
+    AnotherLog,
 }
 
 /// Which thoughts [`Store::list`] visits.

@@ -114,6 +114,29 @@ impl Address {
         Ok(Address { servers: one_by_one(&config)?, first: Arc::default(), tls, schema, shown })
     }
 
+    /// Reads the address of a replica of this database: the same schema in any server of those that are named.
+    pub fn of_replica(&self, text: &str) -> std::result::Result<Address, String> {
+        let mut replica = Address::parse(text)?;
+        let names_one = text
+            .split_once('?')
+            .is_some_and(|(_, rest)| rest.split('&').any(|one| one.starts_with("schema=")));
+        if names_one && replica.schema != self.schema {
+            return Err(format!(
+                "schema: must be that of the database, `{}`, found `{}`",
+                self.schema, replica.schema
+            ));
+        }
+        if !text.contains("target_session_attrs=") {
+            for server in &mut replica.servers {
+                server.target_session_attrs(TargetSessionAttrs::Any);
+            }
+        }
+        let servers = replica.shown.trim_end_matches(&*replica.schema);
+        replica.shown = format!("{servers}{}", self.schema);
+        replica.schema = self.schema.clone();
+        Ok(replica)
+    }
+
     /// The schema that the tables are in.
     pub fn schema(&self) -> &str {
         &self.schema

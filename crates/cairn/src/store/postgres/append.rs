@@ -6,6 +6,7 @@
 //! and the lock is held for one of them and a sync.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cairn_core::Sha;
@@ -246,6 +247,7 @@ impl StoreWriter for PostgresWriter {
     ) -> Result<()> {
         let runtime = self.runtime.clone();
         let head = wait(&runtime, self.begin(needs))?;
+        self.pool.seen().fetch_max(head.size as u64, Ordering::Relaxed);
         let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
         let batch = Batch::default();
         let mut append = PostgresAppend { link, runtime: runtime.clone(), head, batch, first: None };
@@ -253,7 +255,11 @@ impl StoreWriter for PostgresWriter {
         let PostgresAppend { link, batch, first, .. } = append;
         self.link = Some(link);
         match done {
-            Ok(()) => wait(&runtime, self.commit(&batch, first)),
+            Ok(()) => {
+                wait(&runtime, self.commit(&batch, first))?;
+                self.pool.seen().fetch_max(batch.size(), Ordering::Relaxed);
+                Ok(())
+            }
             Err(error) => {
                 wait(&runtime, self.end());
                 Err(error)

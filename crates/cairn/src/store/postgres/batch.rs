@@ -218,6 +218,11 @@ impl Batch {
         self.log = Some((size as i64, root.0.to_vec()));
     }
 
+    /// Entries that the log has with what waits; 0 if that adds none.
+    pub fn size(&self) -> u64 {
+        self.log.as_ref().map_or(0, |(size, _)| *size as u64)
+    }
+
     /// Whether a thought of that id waits.
     pub fn has_id(&self, id: &str) -> bool {
         self.ids.contains(id)

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,8 @@ pub struct Pool {
     idle: Arc<Mutex<Idle>>,
     turns: Arc<Semaphore>,
     away: Mutex<Option<Away>>,
+    /// The most entries that this process knows the log to have.
+    seen: AtomicU64,
 }
 
 /// Connections that wait to be lent out.
@@ -56,6 +58,8 @@ struct Session {
     warned: Arc<AtomicBool>,
     statements: Mutex<HashMap<String, Statement>>,
     generation: u64,
+    /// Entries that the log on a replica is known to have; 0 until it is known to be the same log.
+    reached: AtomicU64,
 }
 
 impl Pool {
@@ -65,7 +69,13 @@ impl Pool {
             idle: Arc::default(),
             turns: Arc::new(Semaphore::new(MOST_LINKS)),
             away: Mutex::default(),
+            seen: AtomicU64::new(0),
         }
+    }
+
+    /// The most entries that this process has written to the log, or seen in it.
+    pub fn seen(&self) -> &AtomicU64 {
+        &self.seen
     }
 
     pub fn address(&self) -> &Address {
@@ -145,7 +155,8 @@ impl Pool {
         match self.address.connect().await {
             Ok(Opened { client, warned }) => {
                 *lock(&self.away) = None;
-                Ok(Session { client, warned, statements: Mutex::default(), generation })
+                let reached = AtomicU64::new(0);
+                Ok(Session { client, warned, statements: Mutex::default(), generation, reached })
             }
             Err(error) => {
                 let (now, mut away) = (Instant::now(), lock(&self.away));
@@ -237,6 +248,11 @@ impl Link {
 
     fn session(&self) -> &Session {
         self.session.as_ref().expect("taken only when the link is dropped")
+    }
+
+    /// See [`Session::reached`].
+    pub fn reached(&self) -> &AtomicU64 {
+        &self.session().reached
     }
 
     pub fn client(&self) -> &Client {

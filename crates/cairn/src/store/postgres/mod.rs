@@ -18,6 +18,7 @@ mod memory;
 mod needs;
 mod read;
 mod redact;
+mod replica;
 mod row;
 mod schema;
 mod search;
@@ -38,6 +39,7 @@ use crate::store::{Birth, StoreError};
 
 pub use address::Address;
 use connect::{Link, Pool};
+use replica::{Needs, Replica};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -47,6 +49,7 @@ pub struct PostgresStore {
     /// The address as what is remembered outside names it.
     place: PathBuf,
     pool: Arc<Pool>,
+    replica: Option<Replica>,
     /// None only while it is dropped.
     runtime: Option<Arc<Runtime>>,
 }
@@ -68,8 +71,14 @@ impl PostgresStore {
             place: PathBuf::from(address.to_string()),
             address,
             pool,
+            replica: None,
             runtime: Some(Arc::new(runtime)),
         })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     fn runtime(&self) -> &Arc<Runtime> {
@@ -80,9 +89,49 @@ impl PostgresStore {
         wait::wait(self.runtime(), work)
     }
 
-    /// Runs `work`, which only reads, on a connection.
+    /// Adds a copy of the database to read from.
+    pub fn reading_from(mut self, address: Address) -> std::result::Result<PostgresStore, String> {
+        let replica = Replica::new(address);
+        self.wait(replica.greet(&self.pool))?;
+        self.replica = Some(replica);
+        Ok(self)
+    }
+
+    /// Runs `work`, which only reads what was written with entries of the log, on the replica or else here.
     fn read<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
+        self.wait(self.read_from(Needs::Entries, work))
+    }
+
+    /// The same for what reads the derived tables.
+    fn read_derived<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
+        self.wait(self.read_from(Needs::Derived, work))
+    }
+
+    /// Runs `work` here: what it reads must be as it is now.
+    fn read_here<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
         self.wait(self.pool.run(work))
+    }
+
+    async fn read_from<T>(&self, needs: Needs, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
+        let Some(replica) = &self.replica else { return self.pool.run(work).await };
+        if let Some(link) = replica.link(&self.pool, needs).await {
+            match work(&link).await {
+                Ok(done) => {
+                    replica.answered();
+                    return Ok(done);
+                }
+                Err(error) => replica.failed(link, &error),
+            }
+        }
+        replica.passed_over();
+        self.pool
+            .run(async |link| {
+                let done = work(link).await?;
+                // The replica is asked again when it has all that was seen here.
+                replica::see(&self.pool, link).await;
+                Ok(done)
+            })
+            .await
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::connect::Link;
+use super::replica::Replica;
 use super::row::{at, get, number, number_or_none, sha, typed, typed_or_none, wrong_form};
 use super::{PostgresStore, Result, context, memory, redact, search, sessions, token};
 use crate::context::{ContextHead, NodeHit};
@@ -24,7 +25,7 @@ use crate::redact::{Pieces, Said};
 use crate::search::{SearchHit, Terms};
 use crate::store::{
     Audit, BriefHead, Counts, EventText, FoldRow, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent,
-    SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept, TokenRow,
+    ReplicaStatus, SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept, TokenRow,
 };
 use crate::token::TokenInfo;
 use crate::verify::Progress;
@@ -212,7 +213,7 @@ impl Store for PostgresStore {
     }
 
     fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
-        self.read(async |link| redact::sweep(link, pieces).await)
+        self.read_here(async |link| redact::sweep(link, pieces).await)
     }
 
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
@@ -308,7 +309,7 @@ impl Store for PostgresStore {
             let session_id = typed(get(row, 11)?, TryFrom::try_from)?;
             Ok(ActionThought { thought: to_summary(row)?, session_id })
         };
-        self.read(async |link| {
+        self.read_derived(async |link| {
             link.all(&sql, &[&cut(Some(chars)), &action_id]).await?.iter().map(found).collect()
         })
     }
@@ -326,7 +327,7 @@ impl Store for PostgresStore {
         limit: usize,
         newest: usize,
     ) -> Result<(Vec<SearchHit>, bool)> {
-        self.read(async |link| search::search(link, terms, scope, limit, newest).await)
+        self.read_derived(async |link| search::search(link, terms, scope, limit, newest).await)
     }
 
     fn context(&self, id: u64) -> Result<Option<ContextHead>> {
@@ -354,7 +355,7 @@ impl Store for PostgresStore {
     }
 
     fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
-        self.read(async |link| context::search_nodes(link, terms, roadmap_id, limit).await)
+        self.read_derived(async |link| context::search_nodes(link, terms, roadmap_id, limit).await)
     }
 
     fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
@@ -502,11 +503,11 @@ impl Store for PostgresStore {
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRow>> {
-        self.read(async |link| token::token(link, id).await)
+        self.read_here(async |link| token::token(link, id).await)
     }
 
     fn tokens(&self) -> Result<Vec<TokenInfo>> {
-        self.read(async |link| token::tokens(link).await)
+        self.read_here(async |link| token::tokens(link).await)
     }
 
     fn place(&self) -> Option<&Path> {
@@ -539,7 +540,7 @@ impl Store for PostgresStore {
     }
 
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>> {
-        self.read(async |link| {
+        self.read_here(async |link| {
             let sql = "SELECT size, note FROM checkpoint WHERE size <= $1 ORDER BY size DESC LIMIT 1";
             let row = link.one(sql, &[&at(at_most)]).await?;
             row.map(|row| Ok((number(&row, 0)?, get(&row, 1)?))).transpose()
@@ -547,7 +548,7 @@ impl Store for PostgresStore {
     }
 
     fn checkpoints(&self, limit: u64) -> Result<Vec<String>> {
-        self.read(async |link| {
+        self.read_here(async |link| {
             let rows =
                 link.all("SELECT note FROM checkpoint ORDER BY size DESC LIMIT $1", &[&at(limit)]).await?;
             rows.iter().map(|row| get(row, 0)).collect()
@@ -603,5 +604,9 @@ impl Store for PostgresStore {
 
     fn audit(&self) -> Result<Box<dyn Audit>> {
         self.open_audit()
+    }
+
+    fn replica(&self) -> Option<ReplicaStatus> {
+        self.replica.as_ref().map(Replica::status)
     }
 }
