@@ -165,9 +165,9 @@ pub enum OpenError {
         /// The newest schema this program knows.
         known: i64,
     },
-    /// The file was written by an earlier version of Cairn, and cannot be written to bring it up to date.
+    /// It was written by an earlier version of Cairn, and cannot be written, or not by this role, to bring it up to date.
     #[error(
-        "`{}` was written by an older Cairn (schema {found}, this program writes {known}) and is read-only", path.display()
+        "`{}` was written by an older Cairn (schema {found}, this program writes {known}) and cannot be brought up to date", path.display()
     )]
     Older {
         /// The file.

@@ -57,6 +57,9 @@ mod seal;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;
+/// What a server must be like.
+#[path = "it/server.rs"]
+mod server;
 /// The list of sessions, page by page.
 #[path = "it/sessions.rs"]
 mod sessions;

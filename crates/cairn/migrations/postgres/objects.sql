@@ -8,7 +8,8 @@ WITH here AS (
 ), object (name, definition) AS (
   SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'v' THEN 'view' WHEN 'S' THEN 'sequence' ELSE 'relation' END || ' ' || relname,
     concat_ws(' ', relkind, relpersistence, CASE WHEN relrowsecurity OR relforcerowsecurity THEN 'row security' END,
-      CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(oid) END)
+      -- Servers of different versions put parentheses in different places.
+      CASE WHEN relkind IN ('v', 'm') THEN regexp_replace(pg_get_viewdef(oid, true), '[()]', ' ', 'g') END)
   FROM relation WHERE relkind NOT IN ('i', 'I')
   UNION ALL
   SELECT 'column ' || relname || '.' || attname,

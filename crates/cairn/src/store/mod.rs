@@ -58,6 +58,9 @@ pub enum StoreError {
         "the database is read-only: nothing was written; check the permissions of the file and its folder"
     )]
     ReadOnly,
+    /// The server is not one that can keep a log.
+    #[error("the database server cannot be used: {0}")]
+    Unsuitable(String),
     /// Another file is where the database was when it was opened, or none.
     #[error(
         "the database file was moved, removed or replaced while it was open, so it is neither read nor written any \

@@ -17,6 +17,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::Result;
 use super::connect::{PATIENCE, STATEMENT};
 use super::error::{connect_error, store_error};
+use super::suitable::{ASK, Triggers, suitable, without_triggers};
 use super::tls::tls;
 use crate::error::OpenError;
 use crate::store::StoreError;
@@ -184,13 +185,18 @@ impl Address {
             }
         };
         let set = format!(
-            "SET search_path = \"{}\"; SET lock_timeout = {}; SET statement_timeout = {}; \
+            "{ASK}; SET search_path = \"{}\"; SET lock_timeout = {}; SET statement_timeout = {}; \
              SET client_min_messages = warning; SET standard_conforming_strings = on; SET timezone = 'UTC'",
             self.schema,
             PATIENCE.as_millis(),
             STATEMENT.as_millis(),
         );
-        opened.client.batch_execute(&set).await.map_err(store_error)?;
+        let told = opened.client.simple_query(&set).await.map_err(store_error)?;
+        if suitable(&told)? == Triggers::Off {
+            // Only a superuser may.
+            let set = "SET session_replication_role = origin";
+            opened.client.batch_execute(set).await.map_err(|_| without_triggers())?;
+        }
         Ok(opened)
     }
 }
@@ -259,7 +265,8 @@ struct Ours {
     mode: Option<String>,
 }
 
-/// Servers, database and schema, as they may be shown.
+/// Servers, database and schema, as they may be shown. What is remembered of a log outside is found by this name again, so
+/// the order in which servers are named does not count.
 fn shown(config: &Config, schema: &str) -> String {
     let host = |(index, host): (usize, &Host)| {
         let port = config.get_ports().get(index).or(config.get_ports().first()).copied().unwrap_or(5432);
@@ -269,7 +276,9 @@ fn shown(config: &Config, schema: &str) -> String {
             Host::Unix(folder) => format!("{}:{port}", folder.display()),
         }
     };
-    let hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let mut hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    hosts.sort();
+    hosts.dedup();
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
     format!("postgres://{}/{database}?schema={schema}", hosts.join(","))
 }

@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{WasNull, WrongType};
 
 use super::connect::PATIENCE;
 use super::tls::refused_by_tls;
@@ -27,17 +28,18 @@ pub fn is_lost(error: &Error) -> bool {
 }
 
 /// Whether what came back, or a column that was asked about, is not what it should be. That is the driver's word and no
-/// server's, and the driver does not say so but in words.
+/// server's. Of types it gives the cause; that a row is missing or one too many it says in words alone, and should those
+/// change, it is taken for a lost connection, after which nothing is believed to be written that is not found.
 fn is_about_rows(error: &Error) -> bool {
-    let words = error.to_string();
-    [
-        "error deserializing column",
-        "error serializing parameter",
-        "invalid column",
-        "query returned an unexpected number of rows",
-    ]
-    .iter()
-    .any(|about| words.starts_with(about))
+    match error.source() {
+        Some(cause) => cause.is::<WrongType>() || cause.is::<WasNull>(),
+        None => {
+            let words = error.to_string();
+            ["invalid column", "query returned an unexpected number of rows"]
+                .iter()
+                .any(|about| words.starts_with(about))
+        }
+    }
 }
 
 /// That something took longer than a call waits for.

@@ -24,6 +24,7 @@ mod schema;
 mod search;
 mod sessions;
 mod stored;
+mod suitable;
 mod tls;
 mod token;
 mod wait;
