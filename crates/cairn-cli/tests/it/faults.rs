@@ -321,17 +321,14 @@ fn backup_is_whole_or_absent(ground: &Ground, run: &Run, what: &str) {
 fn copy_can_be_finished(ground: &Ground, run: &Run, what: &str) {
     let copy = ground.now().join("copy.db");
     assert!(copy.exists() || !run.ok(), "{what}");
-    let verify = || {
+    if copy.exists() {
         let output = ground.command(&["--json", "verify"]).env("CAIRN_DB", "copy.db").output().unwrap();
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&report["valid"], &report["records"]), (&true.into(), &2.into()), "{what}\n{report}");
-    };
-    if copy.exists() {
-        verify();
     }
-    let run = ground.run(&["copy", "--to", "copy.db"]);
+    let run = ground.run(&["--json", "copy", "--to", "copy.db"]);
     assert!(run.ok(), "{what}\ncopied again: {run:?}");
-    verify();
+    assert_eq!((&run.json()["valid"], &run.json()["newer"]), (&true.into(), &0.into()), "{what}\n{run:?}");
     let left: Vec<String> = ground.files().into_iter().filter(|file| file.contains(".copying")).collect();
     assert!(left.is_empty(), "{what}\n{left:?}");
     fs::remove_file(copy).unwrap();

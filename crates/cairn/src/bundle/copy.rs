@@ -111,11 +111,13 @@ impl Cairn {
         }
         self.verify_source(&head, &named("verifying the source", progress))?;
         let birth = birth(&*audit, &head)?;
+        let is_new = target.store.is_none();
         let store = target.open(birth, durability)?;
         is_prefix(source, &head, &*store)?;
 
         let mut adding = Adding::to(&*store).map_err(writing)?;
-        let added = head.size.saturating_sub(adding.prefix());
+        // A new log has its first entry from the beginning.
+        let added = if is_new { head.size } else { head.size.saturating_sub(adding.prefix()) };
         let audit = stream(audit, &mut adding, head.size, &named("copying", progress))?;
         let checkpoints = state(&*audit, &head, &mut adding, &*store)?;
         drop(audit);

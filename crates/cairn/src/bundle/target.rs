@@ -31,15 +31,20 @@ impl Target {
     /// Opens what is there already, if anything is.
     pub fn find(to: &Path, durability: Durability) -> Result<Target> {
         let on_server = to.to_str().is_some_and(Address::is_one);
+        let mut unfinished = to.as_os_str().to_os_string();
+        unfinished.push(UNFINISHED);
+        let unfinished = PathBuf::from(unfinished);
         let (part, durability) = match on_server || to.symlink_metadata().is_ok() {
             true => (None, durability),
-            false => {
-                let mut name = to.as_os_str().to_os_string();
-                name.push(UNFINISHED);
-                // It is synced before it gets its name.
-                (Some(PathBuf::from(name)), Durability::Normal)
-            }
+            // It is synced before it gets its name.
+            false => (Some(unfinished.clone()), Durability::Normal),
         };
+        if part.is_none() && !on_server && are_one_file(to, &unfinished) {
+            // It was given its name, and the other could not be taken away.
+            fs::remove_file(&unfinished).map_err(|error| {
+                writing(StoreError::Other(format!("`{}` cannot be removed ({error})", unfinished.display())))
+            })?;
+        }
         if let Some(folder) = to.parent().filter(|folder| !on_server && !folder.as_os_str().is_empty())
             && !folder.is_dir()
         {
@@ -103,4 +108,18 @@ impl Target {
             }),
         }
     }
+}
+
+/// Whether two names are those of one file.
+#[cfg(unix)]
+fn are_one_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| path.symlink_metadata().ok().map(|file| (file.dev(), file.ino()));
+    id(one).is_some_and(|file| id(other) == Some(file))
+}
+
+/// Elsewhere it is not told; the other name is left over.
+#[cfg(not(unix))]
+fn are_one_file(_one: &Path, _other: &Path) -> bool {
+    false
 }

@@ -143,7 +143,7 @@ fn a_log_that_went_there_and_back_is_the_same_to_the_byte() {
     let before = with_keys(&log, Selection::All);
     let copied = copy(&log, &there).unwrap();
     let status = log.status().unwrap();
-    assert_eq!((copied.size, copied.added, copied.newer), (status.entries, status.entries - 1, 0));
+    assert_eq!((copied.size, copied.added, copied.newer), (status.entries, status.entries, 0));
     assert!(copied.checkpoints >= 3 && copied.report.valid());
     assert_eq!((Some(copied.root), copied.origin), (log.verify(&Scope::All).unwrap().root, status.origin));
 
