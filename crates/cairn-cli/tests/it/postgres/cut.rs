@@ -16,6 +16,8 @@ pub enum Cut {
     Never,
     /// Once, instead of handing on the next commit: the server sees what came before it, and then the end.
     BeforeCommit,
+    /// The same, and nobody gets through afterwards.
+    BeforeCommitForGood,
     /// Once, when the server has answered the next commit, and before that is handed on.
     AfterCommit,
     /// The same, and nobody gets through afterwards.
@@ -96,8 +98,8 @@ fn lead(client: UnixStream, server: &Path, cut: &Arc<Mutex<Cut>>) {
                 *when = Cut::Never;
                 break;
             }
-            (Cut::BeforeCommit, Some(place)) => {
-                *when = Cut::Never;
+            (Cut::BeforeCommit | Cut::BeforeCommitForGood, Some(place)) => {
+                *when = if *when == Cut::BeforeCommit { Cut::Never } else { Cut::Closed };
                 // The message begins with its kind and its length.
                 let _ = to_server.write_all(&bytes[..place - 5]);
                 break;

@@ -61,6 +61,26 @@ fn a_commit_whose_connection_is_lost_is_acknowledged_and_written_once() {
     assert_eq!(place.cairn.activity().failed_commits, 0);
 }
 
+/// The log is as long again as the transaction that was lost would have made it, and ends differently.
+#[test]
+fn what_was_remembered_of_a_lost_transaction_is_forgotten() {
+    let Some(place) = Place::start() else { return };
+    place.way.cut(Cut::BeforeCommitForGood);
+    std::thread::scope(|scope| {
+        let mine = scope.spawn(|| place.cairn.record(thought("mine")));
+        let began = std::time::Instant::now();
+        while place.way.pending() != Cut::Closed {
+            assert!(began.elapsed().as_secs() < 60, "it was not cut");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Cairn::open(place.cluster.address()).unwrap().record(thought("another's")).unwrap();
+        place.way.cut(Cut::Never);
+        assert_eq!(mine.join().unwrap().unwrap().step_index, 2);
+    });
+    assert_eq!(place.contents(), "another's first mine");
+    assert!(place.cairn.verify(&Scope::All).unwrap().valid());
+}
+
 #[test]
 fn who_is_not_told_whether_it_was_written_can_ask_again_with_a_key() {
     let Some(place) = Place::start() else { return };
