@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cairn::{Cairn, NewThought, ThoughtType};
+use cairn::{Cairn, NewThought, Scope, ThoughtType};
 
 use super::cluster::Cluster;
 use super::load::{Load, Served, check, show};
@@ -79,4 +79,27 @@ fn a_commit_that_was_told_not_to_wait_for_the_standby_is_acknowledged_when_the_s
         standby.sql(&format!("SELECT content FROM cairn.thought WHERE id = '{}'", recorded.id)),
         "without one"
     );
+}
+
+/// A standby that no commit waits for can lack the newest of them when it takes over. Once others have written as much again,
+/// the log is as long as a server has left it, and another.
+#[test]
+fn a_log_that_lost_its_end_is_not_continued_from_what_is_remembered_of_it() {
+    let Some(primary) = Cluster::start("") else { return };
+    let standby = primary.standby();
+    let thought = |content: &str| NewThought::new(ThoughtType::Plan, content).task("t").agent("a");
+    let cairn = Cairn::open(primary.address_with(&standby)).unwrap();
+    cairn.record(thought("kept")).unwrap();
+    standby.await_sql("SELECT count(*) FROM cairn.thought", "1");
+    standby.stop();
+    cairn.record(thought("lost")).unwrap();
+    primary.kill();
+    standby.resume();
+    standby.promote();
+    Cairn::open(standby.address()).unwrap().record(thought("another's")).unwrap();
+    cairn.record(thought("mine")).unwrap();
+    let all = standby.sql("SELECT string_agg(content, ' ' ORDER BY position) FROM cairn.thought");
+    assert_eq!(all, "kept another's mine");
+    let report = cairn.verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{:#?}", report.findings);
 }
