@@ -31,6 +31,11 @@ use crate::store::{
     SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
+/// How the writer's statements are planned: each finds its rows by an index, whatever the tables were like when it was
+/// planned, and is planned once. A plan made for empty tables would read them whole when they have grown.
+const PLANS: &str =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
+    SET enable_mergejoin = off; SET jit = off";
 /// How long others are waited for before it is said that nothing can be written now.
 const PROBE_PATIENCE: &str = "2s";
 
@@ -63,7 +68,7 @@ impl PostgresWriter {
         loop {
             let link = match self.link.take().filter(|link| !link.client().is_closed()) {
                 Some(link) => link,
-                None => self.pool.open().await?,
+                None => planned(self.pool.open().await?).await?,
             };
             match in_time(begin(&link, needs, self.expects_others)).await {
                 Ok(head) => {
@@ -142,13 +147,19 @@ impl PostgresWriter {
     }
 }
 
+/// Makes a connection one to write on.
+async fn planned(link: Link) -> Result<Link> {
+    answered(link.client().batch_execute(PLANS)).await?;
+    Ok(link)
+}
+
 /// How long the log is, and the hash of the entry at a position: as the servers agree on it that a commit waits for.
 ///
 /// The head is locked, so a transaction that is still going on somewhere holds this up until it has ended. The commit of
 /// the lock waits for the standbys behind everything that was seen, so a primary that lost its standbys, or was replaced
 /// without knowing it, does not vouch for what it alone has.
 async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> {
-    let link = pool.open_at_once().await?;
+    let link = planned(pool.open_at_once().await?).await?;
     let head = in_time(begin(&link, &Needs::default(), false)).await?;
     let found = link.one("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await?;
     link.take_warning();
@@ -272,7 +283,7 @@ impl StoreWriter for PostgresWriter {
         wait(&runtime, async {
             let link = match self.link.take().filter(|link| !link.client().is_closed()) {
                 Some(link) => link,
-                None => self.pool.open_at_once().await?,
+                None => planned(self.pool.open_at_once().await?).await?,
             };
             let end = if commit { "UPDATE derived SET through = through; COMMIT" } else { "ROLLBACK" };
             let probe = format!(

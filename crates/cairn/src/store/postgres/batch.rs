@@ -34,6 +34,22 @@ const TASK_HEADS: &str = "UPDATE task SET length = moved.length, head = moved.he
 const SESSION_HEADS: &str = "UPDATE session SET length = moved.length
   FROM unnest($1::bigint[], $2::bigint[]) AS moved (no, length) WHERE session.no = moved.no";
 const LOG: &str = "UPDATE log SET size = $1, root = $2";
+/// What every thought needs, as one statement: each one that is sent alone wakes the server and whoever waits once more.
+const RECORDED: &str = "WITH
+  thoughts AS (INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
+      action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash, content_hash,
+      chain_hash)
+    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+      $8::bigint[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[],
+      $16::bytea[], $17::text[], $18::bytea[], $19::bytea[], $20::bytea[], $21::bytea[])),
+  entries AS (INSERT INTO entry (seq, kind, leaf, hash)
+    SELECT * FROM unnest($22::bigint[], $23::text[], $24::bytea[], $25::bytea[])),
+  nodes AS (INSERT INTO node (level, idx, hash) SELECT * FROM unnest($26::int[], $27::bigint[], $28::bytea[])),
+  tasks AS (UPDATE task SET length = moved.length, head = moved.head
+    FROM unnest($29::bigint[], $30::bigint[], $31::bytea[]) AS moved (no, length, head) WHERE task.no = moved.no),
+  sessions AS (UPDATE session SET length = moved.length
+    FROM unnest($32::bigint[], $33::bigint[]) AS moved (no, length) WHERE session.no = moved.no)
+  UPDATE log SET size = $34, root = $35";
 
 /// What waits.
 #[derive(Default)]
@@ -282,7 +298,9 @@ impl Batch {
             &t.content_hash,
             &t.chain_hash,
         ];
-        add(&mut all, !t.seq.is_empty(), THOUGHTS, thoughts);
+        let (tasks, sessions) = (&self.task_heads, &self.session_heads);
+        let is_whole = !t.seq.is_empty() && self.log.is_some();
+        add(&mut all, !t.seq.is_empty() && !is_whole, THOUGHTS, thoughts.clone());
         let events: Vec<&(dyn ToSql + Sync)> = vec![
             &v.seq,
             &v.session_no,
@@ -299,12 +317,31 @@ impl Batch {
         add(&mut all, !bodies.0.is_empty(), BODIES, vec![&bodies.0, &bodies.1, &bodies.2]);
         let heads = &self.memories;
         add(&mut all, !heads.0.is_empty(), MEMORIES, vec![&heads.0, &heads.1, &heads.2]);
+        if let (true, Some((size, root))) = (is_whole, &self.log) {
+            let mut values = thoughts;
+            values.extend::<[&(dyn ToSql + Sync); 14]>([
+                &e.seq,
+                &e.kind,
+                &e.leaf,
+                &e.hash,
+                &n.0,
+                &n.1,
+                &n.2,
+                &tasks.0,
+                &tasks.1,
+                &tasks.2,
+                &sessions.0,
+                &sessions.1,
+                size,
+                root,
+            ]);
+            all.push(Statement { sql: RECORDED, values });
+            return all;
+        }
         add(&mut all, !e.seq.is_empty(), ENTRIES, vec![&e.seq, &e.kind, &e.leaf, &e.hash]);
         add(&mut all, !n.0.is_empty(), NODES, vec![&n.0, &n.1, &n.2]);
-        let heads = &self.task_heads;
-        add(&mut all, !heads.0.is_empty(), TASK_HEADS, vec![&heads.0, &heads.1, &heads.2]);
-        let heads = &self.session_heads;
-        add(&mut all, !heads.0.is_empty(), SESSION_HEADS, vec![&heads.0, &heads.1]);
+        add(&mut all, !tasks.0.is_empty(), TASK_HEADS, vec![&tasks.0, &tasks.1, &tasks.2]);
+        add(&mut all, !sessions.0.is_empty(), SESSION_HEADS, vec![&sessions.0, &sessions.1]);
         if let Some((size, root)) = &self.log {
             add(&mut all, true, LOG, vec![size, root]);
         }
