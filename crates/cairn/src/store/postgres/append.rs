@@ -20,7 +20,7 @@ use tokio_postgres::types::ToSql;
 
 use super::batch::Batch;
 use super::connect::{AGAIN, ANSWER, Link, PATIENCE, Pool, answered, in_time};
-use super::error::{is_lost, store_error};
+use super::error::{is_fatal, is_lost, store_error};
 use super::needs::{Found, Question};
 use super::row::{get, number, sha};
 use super::wait::wait;
@@ -108,7 +108,7 @@ impl PostgresWriter {
         link.take_warning();
         match timeout(ANSWER, send(link, batch, true)).await {
             Ok(Ok(())) if !link.take_warning() => Ok(()),
-            Ok(Err(error)) if !is_lost(&error) => {
+            Ok(Err(error)) if !is_lost(&error) && !is_fatal(&error) => {
                 self.end().await;
                 Err(store_error(error))
             }

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{WasNull, WrongType};
 
 use super::connect::PATIENCE;
@@ -25,6 +25,13 @@ pub fn is_lost(error: &Error) -> bool {
         Some(code) => states.contains(code),
         None => !is_about_rows(error),
     }
+}
+
+/// Whether the server ended the connection with this error, or itself. Of a commit that met it nobody knows: a server whose
+/// disk for the write-ahead log is full may have written the commit before it broke down, and bring it back.
+pub fn is_fatal(error: &Error) -> bool {
+    let severity = error.as_db_error().and_then(|told| told.parsed_severity());
+    matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
 /// Whether what came back, or a column that was asked about, is not what it should be. That is the driver's word and no
