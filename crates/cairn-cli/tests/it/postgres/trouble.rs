@@ -72,6 +72,27 @@ fn whoever_holds_the_log_for_too_long_makes_others_busy_and_they_go_on_afterward
 }
 
 #[test]
+fn a_server_that_takes_no_writes_for_a_while_is_waited_for_and_read_meanwhile() {
+    let Some(cluster) = Cluster::start("") else { return };
+    let cairn = Cairn::open(cluster.address()).unwrap();
+    cairn.record(thought("before")).unwrap();
+    // Also for the connections that are there: each asks when a transaction begins.
+    cluster.sql("ALTER SYSTEM SET default_transaction_read_only = on");
+    cluster.sql("SELECT pg_reload_conf()");
+    cluster.await_sql("SHOW default_transaction_read_only", "on");
+    let recording = std::thread::spawn({
+        let cairn = cairn.clone();
+        move || cairn.record(thought("meanwhile"))
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(!recording.is_finished(), "it did not wait");
+    assert_eq!(cairn.list(&Default::default()).unwrap().records.len(), 1);
+    cluster.sql("ALTER SYSTEM RESET default_transaction_read_only");
+    cluster.sql("SELECT pg_reload_conf()");
+    recording.join().unwrap().unwrap();
+}
+
+#[test]
 fn more_readers_than_connections_come_one_after_the_other() {
     let Some(cluster) = Cluster::start("") else { return };
     let cairn = Cairn::open(cluster.address()).unwrap();
