@@ -53,6 +53,11 @@ fn find(named: Option<&Path>) -> Result<(PathBuf, Source), CliError> {
             return Ok((PathBuf::from(with_password(address)?), Source::Named));
         }
         let text = path.to_string_lossy();
+        // The rest of it may hold a password.
+        if let Some((scheme, _)) = text.split_once("://") {
+            return Err(CliError::usage(format!("no database is named by `{scheme}://`"))
+                .hint("name a file, or a PostgreSQL server: `postgres://USER@HOST/DATABASE`"));
+        }
         if path.is_dir() {
             return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
                 .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));

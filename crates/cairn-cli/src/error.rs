@@ -250,12 +250,19 @@ impl From<OpenError> for CliError {
                     .to_string()
             }
             OpenError::Store { path, source } if is_address(path) => return match source {
-                StoreError::Unreachable => failure.hint("check the host, the port and that the server runs"),
+                StoreError::Unreachable => {
+                    // Nobody has asked for anything to be written yet.
+                    let several = path.to_string_lossy().contains(',');
+                    let cause = if several { "none of the servers answers and takes writes" } else { "the server does not answer" };
+                    let causes = vec![cause.to_string()];
+                    CliError { causes, ..failure }.hint("check the host, the port and that the server runs")
+                }
                 // These say themselves what to do.
                 StoreError::NotAllowed
                 | StoreError::NotAdmitted
                 | StoreError::NotEncrypted(_)
                 | StoreError::NoPrimary
+                | StoreError::Unsuitable(_)
                 | StoreError::Overloaded { .. } => failure,
                 _ => failure.hint("docs/storage.md says what a server must offer and a role must be allowed"),
             },

@@ -113,6 +113,7 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
     };
     checks.push(Check::ok("database", format!("{}, {why}", location.name()?.display())));
     if location.is_server() {
+        checks.push(writing_to_server(location));
         return Ok(cairn);
     }
     checks.push(match surroundings::obstacle_to_writing(path) {
@@ -123,6 +124,23 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
         }
     });
     Ok(cairn)
+}
+
+/// Whether this role may write: a transaction is begun and taken back.
+fn writing_to_server(location: &Location) -> Check {
+    let options = Options::new().create(false).automatic_checkpoints(false);
+    let ready = match options.open(&location.path) {
+        Ok(cairn) => cairn.ready_to_write().map_err(CliError::from),
+        Err(error) => Err(error.into()),
+    };
+    match ready {
+        Ok(()) => Check::ok("writing", "the server takes records of this role"),
+        Err(error) => Check::warn(
+            "writing",
+            error.sentence(),
+            "who only reads needs no more; docs/storage.md says what a role needs",
+        ),
+    }
 }
 
 fn contents(status: &Status, checks: &mut Vec<Check>) {

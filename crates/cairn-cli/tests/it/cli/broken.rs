@@ -126,9 +126,21 @@ fn a_folder_and_a_server_are_no_files() {
         "{}",
         run.err
     );
-    assert!(run.err.contains("cannot be reached") && !run.err.contains("secret"), "{}", run.err);
+    assert!(run.err.contains("the server does not answer") && !run.err.contains("secret"), "{}", run.err);
     let run = place.run(&["--db", "postgres://ann:secret@[/cairn?schema=No", "list"]);
     assert_eq!(run.code, 1);
     assert!(run.err.starts_with("error: the address of the database cannot be used: "), "{}", run.err);
     assert!(!run.err.contains("secret"), "{}", run.err);
+    for (address, why) in [
+        ("postgres://ann:secret@h/cairn?shema=x", "`shema` is no parameter of an address"),
+        ("postgres://ann:secret@/cairn", "it names no host"),
+        (
+            "postgres://ann:secret@h/cairn?sslmode=some",
+            "sslmode: must be disable, prefer, require or verify-full",
+        ),
+        ("mysql://ann:secret@h/cairn", "no database is named by `mysql://`"),
+    ] {
+        let run = place.run(&["--db", address, "list"]);
+        assert!(run.code != 0 && run.err.contains(why) && !run.err.contains("secret"), "{}", run.err);
+    }
 }

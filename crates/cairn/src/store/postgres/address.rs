@@ -73,6 +73,12 @@ impl Address {
         }
         let config =
             if theirs.is_empty() { rest.to_string() } else { format!("{rest}?{}", theirs.join("&")) };
+        for parameter in &theirs {
+            if format!("postgres://user@host/database?{parameter}").parse::<Config>().is_err() {
+                let name = parameter.split_once('=').map_or(*parameter, |(name, _)| name);
+                return Err(format!("`{name}` is no parameter of an address, or its value cannot be used"));
+            }
+        }
         // What the parser says may repeat the address, and with it the password.
         let mut config: Config = config
             .parse()
@@ -226,7 +232,9 @@ where
 fn one_by_one(config: &Config) -> std::result::Result<Vec<Config>, String> {
     let (hosts, ports) = (config.get_hosts(), config.get_ports());
     if hosts.is_empty() {
-        return Err("it names no server; it must be postgres://USER@HOST/DATABASE".to_string());
+        return Err("it names no host; the folder of a socket on this machine is one, written as \
+                    %2Fvar%2Frun%2Fpostgresql"
+            .to_string());
     }
     if !config.get_hostaddrs().is_empty() {
         return Err("hostaddr: cannot be used; name the host, or its number, before the database".to_string());
@@ -273,7 +281,7 @@ fn shown(config: &Config, schema: &str) -> String {
         match host {
             Host::Tcp(name) => format!("{name}:{port}"),
             #[cfg(unix)]
-            Host::Unix(folder) => format!("{}:{port}", folder.display()),
+            Host::Unix(folder) => format!("{}:{port}", folder.display().to_string().replace('/', "%2F")),
         }
     };
     let mut hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();

@@ -58,6 +58,10 @@ pub fn overloaded(what: &'static str) -> StoreError {
 pub fn connect_error(error: Error) -> StoreError {
     match error.as_db_error() {
         Some(_) if is_lost(&error) => overloaded("the database server was starting up or shutting down"),
+        Some(told) if *told.code() == SqlState::INVALID_CATALOG_NAME => StoreError::Unsuitable(format!(
+            "{}; make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, or name another in the address",
+            told.message()
+        )),
         Some(_) => store_error(error),
         None => match refused_by_tls(&error) {
             Some(why) => StoreError::NotEncrypted(why),
