@@ -112,15 +112,11 @@ impl PostgresWriter {
                 self.end().await;
                 Err(store_error(error))
             }
-            Ok(_) => {
+            // Lost, warned of, or not answered: a primary that was cut off may wait for ever for a standby that has taken over.
+            _ => {
                 self.link = None;
                 self.pool.lost();
                 self.was_committed(first).await
-            }
-            Err(_) => {
-                self.link = None;
-                self.pool.lost();
-                Err(StoreError::Unknown)
             }
         }
     }
