@@ -95,12 +95,12 @@ mod tests {
     #[tokio::test]
     async fn only_a_write_without_progress_is_given_up() {
         let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut ours = Patient::new(ours, Duration::from_millis(80));
+        let mut ours = Patient::new(ours, Duration::from_secs(2));
         // A client that takes a little at a time is waited for, longer than for one that takes nothing.
         let slow = tokio::spawn(async move {
             let mut taken = [0; 16];
             for _ in 0..6 {
-                tokio::time::sleep(Duration::from_millis(30)).await;
+                tokio::time::sleep(Duration::from_millis(400)).await;
                 theirs.read_exact(&mut taken).await.unwrap();
             }
             theirs
