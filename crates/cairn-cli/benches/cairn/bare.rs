@@ -12,15 +12,15 @@ const ZERO: [u8; 32] = [0; 32];
 
 /// A row, ready to be written.
 pub struct Row {
-    id: String,
-    kind: &'static str,
-    session: i64,
-    follows: bool,
-    agent_id: String,
-    action_id: Option<String>,
-    timestamp: String,
-    content: String,
-    metadata: Option<String>,
+    pub id: String,
+    pub kind: &'static str,
+    pub session: i64,
+    pub follows: bool,
+    pub agent_id: String,
+    pub action_id: Option<String>,
+    pub timestamp: String,
+    pub content: String,
+    pub metadata: Option<String>,
 }
 
 /// The rows for some drafts. Made before the clock starts, as the drafts for Cairn are.

@@ -14,6 +14,7 @@ mod machine;
 mod memory;
 mod peer;
 mod plans;
+mod postgres;
 mod proof;
 mod read;
 mod server;
@@ -49,6 +50,10 @@ pub struct Sizes {
     pub http: [u64; 2],
     /// Browsers that watch.
     pub watchers: usize,
+    /// Records in the small and in the large database of PostgreSQL.
+    pub shared: [u64; 2],
+    /// Seconds for each way to put appends in order.
+    pub ordering: f64,
 }
 
 const FULL: Sizes = Sizes {
@@ -63,6 +68,8 @@ const FULL: Sizes = Sizes {
     turns: [1_000, 10_000],
     http: [6, 60],
     watchers: 1_000,
+    shared: [10_000, 5_000_000],
+    ordering: 2.0,
 };
 
 const QUICK: Sizes = Sizes {
@@ -77,6 +84,8 @@ const QUICK: Sizes = Sizes {
     turns: [50, 200],
     http: [1, 3],
     watchers: 100,
+    shared: [2_000, 50_000],
+    ordering: 0.3,
 };
 
 fn main() -> Result<()> {
@@ -89,8 +98,8 @@ fn main() -> Result<()> {
             "--bench" => {}
             "--quick" => sizes = &QUICK,
             verify::CHILD => return verify::child(args.next().as_deref().unwrap_or_default()),
-            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" => letters.push(arg),
-            _ => bail!("give letters from a to j, or --quick; found `{arg}`"),
+            "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" | "k" => letters.push(arg),
+            _ => bail!("give letters from a to k, or --quick; found `{arg}`"),
         }
     }
     let wanted = |letter: &str| letters.is_empty() || letters.iter().any(|given| given == letter);
@@ -125,6 +134,9 @@ fn main() -> Result<()> {
     }
     if wanted("j") {
         http::run(sizes, peer.as_ref())?;
+    }
+    if wanted("k") {
+        postgres::run(sizes)?;
     }
     machine::describe_load();
     Ok(())

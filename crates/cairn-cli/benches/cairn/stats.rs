@@ -17,6 +17,11 @@ impl Sample {
         self.add(time.as_secs_f64() * 1e3);
     }
 
+    /// Adds the measurements of another one.
+    pub fn extend(&mut self, other: Sample) {
+        self.0.extend(other.0);
+    }
+
     /// The value below which a share of the measurements lie.
     pub fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
