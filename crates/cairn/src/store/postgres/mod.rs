@@ -27,6 +27,7 @@ mod stored;
 mod suitable;
 mod tls;
 mod token;
+mod transaction;
 mod wait;
 
 use std::future::Future;
