@@ -166,6 +166,8 @@ fn bytes(place: &Place, schema: &str, records: u64) -> Result<()> {
     Ok(())
 }
 
+type Read<'r> = &'r dyn Fn(&Cairn) -> Result<()>;
+
 /// Reading at size.
 fn reads(sizes: &Sizes, place: &Place) -> Result<()> {
     let mut rows = Vec::new();
@@ -190,7 +192,7 @@ fn reads(sizes: &Sizes, place: &Place) -> Result<()> {
         ensure!(page.records.len() == 100, "a page of a task is shorter than it was asked for");
         Ok(())
     };
-    let kinds: [(&str, &dyn Fn(&Cairn) -> Result<()>); 3] = [
+    let kinds: [(&str, Read<'_>); 3] = [
         ("search, a rare word", &|cairn| Ok(search(cairn, text::RARE)?)),
         ("search, a word in every record", &|cairn| Ok(search(cairn, text::COMMON)?)),
         ("a page of 100 of a task", &page),
