@@ -57,8 +57,12 @@ const MAX_FOLDS: usize = 64;
 const AGAIN_FOR: Duration = Duration::from_secs(20);
 /// And after which pause.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// How long a writer that has just served many callers waits for them to come back.
+/// How long a writer that has just served many callers waits for them to come back, at least.
 const GATHER: Duration = Duration::from_micros(200);
+/// Where a transaction takes long it waits for this share of it, and no longer than that; if there were as many as this.
+const GATHER_SHARE: u32 = 8;
+const GATHER_MOST: Duration = Duration::from_millis(2);
+const GATHER_FOR: usize = 8;
 
 /// What was recorded; the metadata as canonical text, since parsing it is not the writer's work.
 pub(crate) struct Recorded {
@@ -293,7 +297,7 @@ struct Work {
 impl Work {
     fn run(mut self, queue: &Receiver<Job>) {
         let mut idle_known = false;
-        let mut last_batch = 0;
+        let (mut last_batch, mut last_took) = (0, Duration::ZERO);
         loop {
             let first = match queue.recv_timeout(if idle_known { Duration::MAX } else { IDLE }) {
                 Ok(job) => job,
@@ -318,9 +322,11 @@ impl Work {
                 other => others.push(other),
             };
             sort(first);
-            gather(queue, last_batch, &mut sort);
+            gather(queue, last_batch, last_took, &mut sort);
             last_batch = batch.len();
+            let started = Instant::now();
             let mut known = (!batch.is_empty()).then(|| self.write_all(batch));
+            last_took = started.elapsed();
             if index {
                 // Documents of an older plan are pruned now, even if the program is about to end. An error here is
                 // met again, and reported, by the next search.
@@ -441,8 +447,8 @@ impl Work {
 }
 
 /// Takes what is queued. After a large batch most callers are about to come back: waiting a moment for them
-/// makes one large transaction of what would become a tiny one and a large one.
-fn gather(queue: &Receiver<Job>, last_batch: usize, sort: &mut impl FnMut(Job)) {
+/// makes one large transaction of what would become a tiny one and a large one, or two of half the size for ever.
+fn gather(queue: &Receiver<Job>, last_batch: usize, last_took: Duration, sort: &mut impl FnMut(Job)) {
     let mut taken = 1;
     let deadline = Instant::now() + GATHER;
     while taken < MAX_BATCH {
@@ -452,8 +458,21 @@ fn gather(queue: &Receiver<Job>, last_batch: usize, sort: &mut impl FnMut(Job)) 
                 std::thread::yield_now();
                 continue;
             }
-            Err(_) => return,
+            Err(_) => break,
         }
+        taken += 1;
+    }
+    // Where a transaction takes long, a longer wait costs little, and those who waited for it are not all there will be.
+    let pause = (last_took / GATHER_SHARE).min(GATHER_MOST);
+    if pause <= GATHER || last_batch < GATHER_FOR {
+        return;
+    }
+    let deadline = Instant::now() + pause;
+    let enough = (taken + last_batch - last_batch / 8).min(MAX_BATCH);
+    while taken < enough
+        && let Ok(job) = queue.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+    {
+        sort(job);
         taken += 1;
     }
 }
