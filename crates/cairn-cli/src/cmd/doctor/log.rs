@@ -13,8 +13,11 @@ use crate::state::{self, SignedElsewhere, StateFolder};
 use crate::term::count;
 
 /// Adds what is to be said of the log and of its key.
-pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
+pub(super) fn look(cairn: &Cairn, location: &Location, checks: &mut Vec<Check>) {
     let Ok(status) = cairn.status() else { return };
+    let refused = |message: String, first: &[&str], extendable| {
+        refused(message, first, extendable, location.is_server())
+    };
     checks.push(match cairn.standing() {
         Standing::Unknown => match StateFolder::find() {
             Some(_) => Check::ok("heads", "nothing is remembered of this log yet; the next checkpoint is"),
@@ -83,15 +86,18 @@ pub(super) fn look(cairn: &Cairn, checks: &mut Vec<Check>) {
 }
 
 /// A state in which nothing is recorded, and the ways out.
-fn refused(message: String, first: &[&str], extendable: bool) -> Check {
+fn refused(message: String, first: &[&str], extendable: bool, on_server: bool) -> Check {
     let mut advice: Vec<String> = first.iter().map(ToString::to_string).collect();
     if extendable {
         advice.push("or take the missing entries from an export: `cairn import FILE --extend`".to_string());
     }
-    advice.push(
-        "or begin a new log that names this one: `cairn log new --reason TEXT`; this file is kept beside it"
-            .to_string(),
-    );
+    advice.push(match on_server {
+        false => {
+            "or begin a new log that names this one: `cairn log new --reason TEXT`; this file is kept beside it"
+        }
+        true => "or keep this one, and begin a new log in another schema of the database: `?schema=NAME`",
+    }
+    .to_string());
     advice.push(
         "or, if all of it is as you want it, `cairn doctor --forget`: then nobody can tell any more"
             .to_string(),

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
                     Err(error) => Check::problem("rebuild", error.into()),
                 });
             }
-            log::look(&cairn, &mut checks);
+            log::look(&cairn, &location, &mut checks);
             match cairn.status() {
                 Ok(found) => status = Some(found),
                 Err(error) => checks.push(Check::problem("records", error.into())),
