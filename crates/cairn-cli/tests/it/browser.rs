@@ -2,7 +2,6 @@
 
 mod hostile;
 mod recorded;
-mod retold;
 mod served;
 
 use std::io::Write;

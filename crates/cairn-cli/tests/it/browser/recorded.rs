@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::hostile;
-use super::retold::retell;
-use crate::it::database::{args, copy, on_postgres};
+use crate::it::database::{args, copy, named, on_postgres};
 use crate::it::mcp::harness::Server;
 
 /// Branches of the long session, and thoughts on each.
@@ -30,13 +29,21 @@ impl Recorded {
         run(Command::new(env!("CARGO_BIN_EXE_cairn")).arg("demo").arg("--dir").arg(folder.path()));
         let state = database.with_extension("state");
         std::fs::create_dir(&state).unwrap();
+        // The demo keeps its key beside the database: from now on it is the key of these tests.
+        for part in ["keys", "heads"] {
+            std::fs::rename(folder.path().join(part), state.join(part)).unwrap();
+        }
         if on_postgres() {
-            retell(&database);
-        } else {
-            // The demo keeps its key beside the database: from now on it is the key of these tests.
-            for part in ["keys", "heads"] {
-                std::fs::rename(folder.path().join(part), state.join(part)).unwrap();
-            }
+            // The demo tells its story in a file.
+            let mut copy = Command::new(env!("CARGO_BIN_EXE_cairn"));
+            run(copy
+                .arg("copy")
+                .arg("--from")
+                .arg(&database)
+                .arg("--to")
+                .arg(named(&database))
+                .env("CAIRN_STATE", &state));
+            std::fs::remove_file(&database).unwrap();
         }
 
         let mut server = Server::in_folder(folder, &[]).initialized();
