@@ -162,7 +162,8 @@ fn nobody_cries_wolf_while_two_processes_write() {
     let report = assert_verifies(&open(&database));
     let coverage = report.coverage.unwrap();
     assert_eq!(coverage.signed, report.log_size);
-    assert!(coverage.checkpoints > 10, "{coverage:?}");
+    // Some while they wrote, and one at the end. How many is a matter of speed: each covers all that was written meanwhile.
+    assert!(coverage.checkpoints >= 2, "{coverage:?}");
 }
 
 #[test]

@@ -466,7 +466,7 @@ const CASES: [Case; 20] = [
         words: "node",
         run: |scene| {
             scene.attack(|sql| {
-                edit(sql, "UPDATE node SET hash = CAST(x'00' || substr(hash, 2) AS BLOB) WHERE level = 5 AND idx = 0");
+                edit(sql, "UPDATE node SET hash = CAST(substr(hash, 2) || substr(hash, 1, 1) AS BLOB) WHERE level = 5 AND idx = 0");
             });
         },
     },

@@ -97,7 +97,16 @@ impl Drop for Folder {
 pub fn remove(path: &Path) {
     match schema_of(path) {
         Some((server, schema)) => {
-            Sql::on(server).execute_batch(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).unwrap();
+            let (sql, drop) = (Sql::on(server), format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
+            // Whoever has it open may be at work in it, and each wait for a table that the other one holds.
+            let mut dropped = sql.execute_batch(&drop);
+            for _ in 0..20 {
+                match &dropped {
+                    Err(error) if error.contains("deadlock detected") => dropped = sql.execute_batch(&drop),
+                    _ => break,
+                }
+            }
+            dropped.unwrap();
         }
         None => {
             for end in ["", "-wal", "-shm"] {

@@ -151,7 +151,10 @@ fn told(error: tokio_postgres::Error) -> String {
 fn in_postgres(text: &str) -> String {
     let text = text
         .replace("BEGIN IMMEDIATE", "BEGIN; SELECT size FROM log FOR UPDATE")
-        .replace("CAST(x'00' || substr(hash, 2) AS BLOB)", "x'00' || substr(hash, 2)")
+        .replace(
+            "CAST(substr(hash, 2) || substr(hash, 1, 1) AS BLOB)",
+            "substr(hash, 2) || substr(hash, 1, 1)",
+        )
         .replace(
             "CAST(replace(CAST(leaf AS TEXT), 'ada', 'adb') AS BLOB)",
             "convert_to(replace(convert_from(leaf, 'UTF8'), 'ada', 'adb'), 'UTF8')",
