@@ -2,7 +2,7 @@
 
 use cairn_core::thought::SEALED;
 use futures::{TryStreamExt, pin_mut};
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::Result;
 use super::connect::Link;
@@ -41,8 +41,11 @@ pub async fn search(
     let query = Query::new(terms);
     let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
     let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
-    let Found { mut matches, looked_at, more } = find(link, &query, &candidates, newest).await?;
-    let weights = weights(link, &query, &matches, looked_at).await?;
+    let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
+    let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
+    let Found { mut matches, looked_at, more } = find(link, &query, &candidates, newest, documents).await?;
+    let holding = holding(link, &query, &matches, looked_at).await?;
+    let weights = Weights::new(documents, words, &holding);
     let mut ranked: Vec<(f64, i64)> =
         matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
@@ -84,21 +87,30 @@ struct Found {
     more: bool,
 }
 
+/// What the index names, newest first: its position and its texts. Where many match, the newest are soon found by looking
+/// at one after the other; where few do, that would be a look at every text there is, and the index names them all.
+const MANY: &str = "SELECT s.seq, t.content, t.metadata FROM search s JOIN thought t ON t.seq = s.seq
+  WHERE s.words @@ $1::text::tsquery AND s.seq < $2 ORDER BY s.seq DESC LIMIT $3";
+const FEW: &str = "WITH named AS MATERIALIZED (SELECT seq FROM search WHERE words @@ $1::text::tsquery)
+  SELECT newest.seq, t.content, t.metadata
+  FROM (SELECT seq FROM named WHERE seq < $2 ORDER BY seq DESC LIMIT $3) AS newest JOIN thought t ON t.seq = newest.seq
+  ORDER BY newest.seq DESC";
+
 /// Looks at what the index names, newest first, until there are enough. Texts come one at a time, however long they are.
-async fn find(link: &Link, query: &Query, candidates: &str, newest: usize) -> Result<Found> {
-    let statement = link
-        .statement(
-            "SELECT s.seq, t.content, t.metadata FROM search s JOIN thought t ON t.seq = s.seq
-             WHERE s.words @@ $1::text::tsquery AND s.seq < $2 ORDER BY s.seq DESC LIMIT $3",
-        )
-        .await?;
+async fn find(link: &Link, query: &Query, candidates: &str, newest: usize, documents: u64) -> Result<Found> {
     let at_a_time = newest as i64 + 1;
+    // To find some of `holding` takes a look at `documents / holding` for each; to take all of them, `holding`.
+    let many = (at_a_time as f64 * documents as f64).sqrt();
+    let holding = estimate(link, "search", candidates).await?;
+    let sql = if holding.is_some_and(|holding| holding > many) { MANY } else { FEW };
     let mut found = Found { matches: Vec::new(), looked_at: 0, more: false };
     let mut words = Words::default();
     let mut before = i64::MAX;
     loop {
-        let values: [&(dyn ToSql + Sync); 3] = [&candidates, &before, &at_a_time];
-        let rows = link.client().query_raw(&statement, values).await.map_err(store_error)?;
+        // Not prepared: how it is best done depends on the words.
+        let values: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&candidates, Type::TEXT), (&before, Type::INT8), (&at_a_time, Type::INT8)];
+        let rows = link.client().query_typed_raw(sql, values).await.map_err(store_error)?;
         pin_mut!(rows);
         let mut seen = 0;
         while let Some(row) = rows.try_next().await.map_err(store_error)? {
@@ -126,14 +138,13 @@ async fn find(link: &Link, query: &Query, candidates: &str, newest: usize) -> Re
     }
 }
 
-async fn weights(
+/// How many texts hold each phrase.
+async fn holding(
     link: &Link,
     query: &Query,
     matches: &[(i64, Counted)],
     looked_at: usize,
-) -> Result<Weights> {
-    let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
-    let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
+) -> Result<Vec<u64>> {
     let mut holding = Vec::with_capacity(query.phrases.len());
     for (index, phrase) in query.phrases.iter().enumerate() {
         let Some(words) = phrase.query().filter(|_| !matches.is_empty()) else {
@@ -148,25 +159,30 @@ async fn weights(
         }
         holding.push(count);
     }
-    Ok(Weights::new(documents, words, &holding))
+    Ok(holding)
 }
 
 /// How many texts of a table hold some words. Counting takes as long as there are many, so of a word that PostgreSQL knows
 /// to be common its own estimate is taken.
 pub async fn count(link: &Link, table: &str, words: &str) -> Result<u64> {
-    // No word has a quotation mark in it; those around it are doubled inside another text.
-    let quoted = words.replace('\'', "''");
-    let explain = format!("EXPLAIN SELECT 1 FROM {table} WHERE words @@ '{quoted}'::tsquery");
-    let plan = link.client().query(&explain, &[]).await.map_err(store_error)?;
-    let estimate = plan.first().and_then(|row| {
-        let line: &str = row.try_get(0).ok()?;
-        line.split("rows=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()
-    });
-    match estimate {
+    match estimate(link, table, words).await? {
         Some(estimate) if estimate > COUNTED => Ok(estimate as u64),
         _ => {
             let sql = format!("SELECT count(*) FROM {table} WHERE words @@ $1::text::tsquery");
             number(&link.one(&sql, &[&words]).await?.ok_or_else(wrong_form)?, 0)
         }
     }
+}
+
+/// How many texts of a table PostgreSQL takes some words to be in. Of a word that it does not know to be common, it says half
+/// as many as of the rarest one that it does.
+async fn estimate(link: &Link, table: &str, words: &str) -> Result<Option<f64>> {
+    // No word has a quotation mark in it; those around it are doubled inside another text.
+    let quoted = words.replace('\'', "''");
+    let explain = format!("EXPLAIN SELECT 1 FROM {table} WHERE words @@ '{quoted}'::tsquery");
+    let plan = link.client().query_typed(&explain, &[]).await.map_err(store_error)?;
+    Ok(plan.first().and_then(|row| {
+        let line: &str = row.try_get(0).ok()?;
+        line.split("rows=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()
+    }))
 }
