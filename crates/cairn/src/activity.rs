@@ -54,6 +54,11 @@ impl Tally {
         self.queued.fetch_sub(writes as u64, Ordering::Relaxed);
     }
 
+    /// Writes that wait.
+    pub fn waiting(&self) -> usize {
+        self.queued.load(Ordering::Relaxed) as usize
+    }
+
     /// A transaction was committed.
     pub fn committed(&self, writes: usize, took: Duration) {
         self.commits.fetch_add(1, Ordering::Relaxed);

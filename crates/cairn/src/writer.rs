@@ -57,12 +57,12 @@ const MAX_FOLDS: usize = 64;
 const AGAIN_FOR: Duration = Duration::from_secs(20);
 /// And after which pause.
 const AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// How long a writer that has just served many callers waits for them to come back, at least.
+/// How long a writer that has just served at least so many callers waits for them to come back.
 const GATHER: Duration = Duration::from_micros(200);
-/// Where a transaction takes long it waits for this share of it, and no longer than that; if there were as many as this.
+const GATHER_FOR: usize = 4;
+/// Where a transaction takes long it waits for this share of it, and no longer than that.
 const GATHER_SHARE: u32 = 8;
 const GATHER_MOST: Duration = Duration::from_millis(2);
-const GATHER_FOR: usize = 8;
 
 /// What was recorded; the metadata as canonical text, since parsing it is not the writer's work.
 pub(crate) struct Recorded {
@@ -165,6 +165,7 @@ impl Writer {
             folds: VecDeque::new(),
             grown,
             size: 0,
+            came: 0,
             tally: tally.clone(),
         };
         let thread = std::thread::Builder::new().name("cairn-writer".into()).spawn(move || work.run(&queue));
@@ -291,18 +292,22 @@ struct Work {
     grown: Sender<Message>,
     /// Entries in the log after the last transaction.
     size: u64,
+    /// Writes that came while it was under way.
+    came: usize,
     tally: Arc<Tally>,
 }
 
 impl Work {
     fn run(mut self, queue: &Receiver<Job>) {
         let mut idle_known = false;
-        let (mut last_batch, mut last_took) = (0, Duration::ZERO);
+        // Who was answered last and who came meanwhile, and how long that took.
+        let (mut expected, mut last_took) = (0, Duration::ZERO);
         loop {
             let first = match queue.recv_timeout(if idle_known { Duration::MAX } else { IDLE }) {
                 Ok(job) => job,
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
+                    expected = 0;
                     // Nobody waits for this, and whoever needs the index next will catch up and see the error.
                     idle_known = matches!(self.catch_up_once(), Ok(0) | Err(_)) && !self.keep_fold();
                     continue;
@@ -322,11 +327,12 @@ impl Work {
                 other => others.push(other),
             };
             sort(first);
-            gather(queue, last_batch, last_took, &mut sort);
-            last_batch = batch.len();
-            let started = Instant::now();
-            let mut known = (!batch.is_empty()).then(|| self.write_all(batch));
-            last_took = started.elapsed();
+            gather(queue, expected, last_took, &mut sort);
+            let (served, started) = (batch.len(), Instant::now());
+            let mut known = (served > 0).then(|| self.write_all(batch));
+            if served > 0 {
+                (expected, last_took) = (served + self.came, started.elapsed());
+            }
             if index {
                 // Documents of an older plan are pruned now, even if the program is about to end. An error here is
                 // met again, and reported, by the next search.
@@ -409,6 +415,8 @@ impl Work {
             }
         };
         self.tally.taken(batch.len());
+        // Before anyone is answered, who may then come back.
+        self.came = self.tally.waiting();
         match &committed {
             Ok(()) => {
                 self.tally.committed(batch.len(), started.elapsed());
@@ -446,32 +454,29 @@ impl Work {
     }
 }
 
-/// Takes what is queued. After a large batch most callers are about to come back: waiting a moment for them
-/// makes one large transaction of what would become a tiny one and a large one, or two of half the size for ever.
-fn gather(queue: &Receiver<Job>, last_batch: usize, last_took: Duration, sort: &mut impl FnMut(Job)) {
+/// Takes what is queued, and waits a moment for the rest of those who are `expected`: who was just answered is about to come
+/// back. That makes one large transaction of what would become a tiny one and a large one, or two of half the size for ever.
+fn gather(queue: &Receiver<Job>, expected: usize, last_took: Duration, sort: &mut impl FnMut(Job)) {
+    let began = Instant::now();
     let mut taken = 1;
-    let deadline = Instant::now() + GATHER;
     while taken < MAX_BATCH {
-        match queue.try_recv() {
-            Ok(job) => sort(job),
-            Err(_) if taken * 2 < last_batch && Instant::now() < deadline => {
+        let job = match queue.try_recv() {
+            Ok(job) => job,
+            Err(_) if taken >= expected || expected < GATHER_FOR => break,
+            // They come within microseconds of each other: a thread that sleeps would be woken for each.
+            Err(_) if began.elapsed() < GATHER => {
                 std::thread::yield_now();
                 continue;
             }
-            Err(_) => break,
-        }
-        taken += 1;
-    }
-    // Where a transaction takes long, a longer wait costs little, and those who waited for it are not all there will be.
-    let pause = (last_took / GATHER_SHARE).min(GATHER_MOST);
-    if pause <= GATHER || last_batch < GATHER_FOR {
-        return;
-    }
-    let deadline = Instant::now() + pause;
-    let enough = (taken + last_batch - last_batch / 8).min(MAX_BATCH);
-    while taken < enough
-        && let Ok(job) = queue.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-    {
+            Err(_) => {
+                // Where a transaction takes long, a longer wait costs little.
+                let pause = (last_took / GATHER_SHARE).min(GATHER_MOST);
+                match queue.recv_timeout(pause.saturating_sub(began.elapsed())) {
+                    Ok(job) => job,
+                    Err(_) => break,
+                }
+            }
+        };
         sort(job);
         taken += 1;
     }
