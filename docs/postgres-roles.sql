@@ -33,7 +33,7 @@ GRANT INSERT ON entry, node, task, session, thought, roadmap, snapshot, context,
   TO :"server", :"redactor";
 
 -- Heads move on, checkpoints get signatures, tokens are used and revoked.
-GRANT UPDATE (size, root) ON log TO :"server", :"redactor";
+GRANT UPDATE (size, root, fence) ON log TO :"server", :"redactor";
 GRANT UPDATE (length, head) ON task TO :"server", :"redactor";
 GRANT UPDATE (length) ON session, roadmap TO :"server", :"redactor";
 GRANT UPDATE (length, newest) ON memory TO :"server", :"redactor";

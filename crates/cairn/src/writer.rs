@@ -34,7 +34,7 @@ use crate::options::Clock;
 use crate::proof::Message;
 use crate::seal::SealKey;
 use crate::store::sqlite::BUSY;
-use crate::store::{Append, Need, StoreError, StoreWriter};
+use crate::store::{Append, Need, Needs, StoreError, StoreWriter};
 pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
 use heads::Heads;
@@ -442,7 +442,10 @@ impl Work {
 
     fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<(), StoreError> {
         let Work { store, clock, heads, leaf, link, .. } = self;
-        let needs = Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs()));
+        let needs = match store.reads_ahead() {
+            true => Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs())),
+            false => Needs::default(),
+        };
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);

@@ -362,6 +362,10 @@ pub struct Counts {
 
 /// The one writer of a process.
 pub trait StoreWriter: Send {
+    /// Whether it has a use for being told what a transaction will ask for.
+    fn reads_ahead(&self) -> bool {
+        false
+    }
     /// Runs `work` in one transaction that no other writer can come between. It may ask for more than `needs`, or less.
     fn transaction(
         &mut self,

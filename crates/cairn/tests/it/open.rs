@@ -85,13 +85,29 @@ fn a_newer_file_is_refused_with_both_versions() {
     let db = TestCairn::new();
     let (newer, known) = match on_postgres() {
         false => ("PRAGMA user_version = 99", 5),
-        true => ("UPDATE cairn_version SET version = 99", 1),
+        true => ("UPDATE cairn_version SET version = 99", 2),
     };
     db.sql().execute_batch(newer).unwrap();
     match refused(&db.path()) {
         OpenError::Newer { found: 99, known: found, .. } => assert_eq!(found, known),
         other => panic!("{other}"),
     }
+}
+
+#[test]
+fn a_log_of_the_first_schema_is_brought_up_to_date_on_postgres() {
+    if !on_postgres() {
+        return;
+    }
+    let db = TestCairn::new();
+    db.record(plan("t", "before")).unwrap();
+    db.cairn.clone().close();
+    db.sql()
+        .execute_batch("ALTER TABLE log DROP COLUMN fence; UPDATE cairn_version SET version = 1")
+        .unwrap();
+    let cairn = db.options().open(db.path()).unwrap();
+    cairn.record(plan("t", "after")).unwrap();
+    db.check();
 }
 
 #[test]

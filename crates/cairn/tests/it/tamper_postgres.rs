@@ -123,7 +123,9 @@ fn any_changed_cell_is_found_on_postgres() {
             let (value, row) = (changed(&column, &kind), middle(&table, &column));
             match scene.is_found_after(&format!("UPDATE {table} SET {column} = {value} WHERE {row}")) {
                 Ok(found) => {
-                    assert!(found, "{table}.{column} was changed, and nothing was found");
+                    // Another fence says nothing about what is recorded: whoever sent something for the old one sends it again.
+                    let is_evidence = (table.as_str(), column.as_str()) != ("log", "fence");
+                    assert_eq!(found, is_evidence, "{table}.{column} was changed");
                     tried += 1;
                 }
                 Err(error) => assert!(is_impossible(&error), "{table}.{column}: {error}"),
@@ -392,7 +394,7 @@ fn any_change_of_the_schema_is_found_on_postgres() {
             "DROP TRIGGER mine ON thought",
             "trigger mine on thought does not belong",
         ),
-        ("UPDATE cairn_version SET version = 0", "UPDATE cairn_version SET version = 1", "the version of the schema"),
+        ("UPDATE cairn_version SET version = 0", "UPDATE cairn_version SET version = 2", "the version of the schema"),
     ];
     let others = others.map(|(change, undo, names)| Change {
         change: change.to_string(),

@@ -81,6 +81,21 @@ fn what_was_remembered_of_a_lost_transaction_is_forgotten() {
     assert!(place.cairn.verify(&Scope::All).unwrap().valid());
 }
 
+/// What was sent, was found not to be there, and arrives only then.
+#[test]
+fn what_arrives_after_it_was_given_up_is_not_written() {
+    let Some(place) = Place::start() else { return };
+    for round in 0..3 {
+        place.rest();
+        place.way.cut(Cut::Late);
+        place.cairn.record(thought(format!("late {round}"))).unwrap();
+        assert_eq!(place.way.pending(), Cut::Never, "it was not cut");
+    }
+    place.cairn.record(thought("last")).unwrap();
+    assert_eq!(place.contents(), "first last late 0 late 1 late 2");
+    assert!(place.cairn.verify(&Scope::All).unwrap().valid());
+}
+
 #[test]
 fn who_is_not_told_whether_it_was_written_can_ask_again_with_a_key() {
     let Some(place) = Place::start() else { return };

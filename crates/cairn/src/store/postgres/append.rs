@@ -10,44 +10,64 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::batch::Batch;
-use super::connect::{Link, answered};
+use super::connect::{Link, answered, in_time};
+use super::needs::Found;
 use super::row::{get, number, sha};
-use super::transaction::{Head, send};
+use super::transaction::{Head, begin, send};
 use super::wait::wait;
 use super::{Result, context, memory, read, redact, token};
 use crate::context::ContextHead;
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, ParentLink, ReadEvent, RoadmapHead, SessionHead,
-    StoreError, Target, TaskHead, ThoughtRow, TokenRow,
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
+    SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
-/// A transaction under way. What is written waits, and is sent with the commit.
+/// A transaction under way. What is written waits, and is sent at the end.
 pub struct PostgresAppend {
     pub link: Link,
     pub runtime: Arc<Runtime>,
     pub head: Head,
+    pub found: Found,
     pub batch: Batch,
     /// The first entry of the transaction: where, and its hash.
     pub first: Option<(u64, Sha)>,
+    /// Whether the log's head is locked. If it is not, what is asked for was read before, and nothing is sent to the server
+    /// but one statement at the end.
+    pub is_locked: bool,
 }
 
 impl PostgresAppend {
-    fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        wait(&self.runtime, work)
+    /// Locks the log's head, if it is not yet; it must still be where it was.
+    pub fn lock(&mut self) -> Result<()> {
+        if self.is_locked {
+            return Ok(());
+        }
+        self.is_locked = true;
+        let (head, _) = wait(&self.runtime, in_time(begin(&self.link, &Needs::default())))?;
+        if head.place() != self.head.place() {
+            return Err(StoreError::NotWritten);
+        }
+        self.head.fence = head.fence;
+        Ok(())
+    }
+
+    fn wait<T>(&mut self, work: impl AsyncFnOnce(&Link) -> Result<T>) -> Result<T> {
+        self.lock()?;
+        wait(&self.runtime, work(&self.link))
     }
 
     /// Writes what waits, so that it can be read.
     fn flush(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
-        self.wait(answered(send(&self.link, &batch, false)))
+        self.wait(async |link| answered(send(link, &batch, false)).await).map(drop)
     }
 
-    fn one(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
-        self.wait(self.link.one(sql, values))
+    fn one(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
+        self.wait(async |link| link.one(sql, values).await)
     }
 
-    fn execute(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<()> {
-        self.wait(self.link.run(sql, values)).map(drop)
+    fn execute(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<()> {
+        self.wait(async |link| link.run(sql, values).await).map(drop)
     }
 }
 
@@ -58,19 +78,19 @@ fn is_random(id: &str) -> bool {
 
 impl Append for PostgresAppend {
     fn head(&mut self) -> Result<(u64, Sha)> {
-        Ok((self.head.size as u64, self.head.root))
+        Ok(self.head.place())
     }
 
     fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
-        let found: Option<Vec<Sha>> = places.iter().map(|place| self.head.found.node(place)).collect();
+        let found: Option<Vec<Sha>> = places.iter().map(|place| self.found.node(place)).collect();
         match found {
             Some(found) => Ok(found),
-            None => self.wait(read::nodes(&self.link, places)),
+            None => self.wait(async |link| read::nodes(link, places).await),
         }
     }
 
     fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
-        if let Some(found) = self.head.found.task(name) {
+        if let Some(found) = self.found.task(name) {
             return Ok(found);
         }
         if self.batch.has_task(name) {
@@ -82,7 +102,7 @@ impl Append for PostgresAppend {
     }
 
     fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
-        if let Some(found) = self.head.found.session(name) {
+        if let Some(found) = self.found.session(name) {
             return Ok(found);
         }
         if self.batch.has_session(name) {
@@ -93,7 +113,7 @@ impl Append for PostgresAppend {
     }
 
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
-        if let Some(found) = self.head.found.parent(id) {
+        if let Some(found) = self.found.parent(id) {
             return Ok(found);
         }
         if self.batch.has_id(id) {
@@ -113,13 +133,13 @@ impl Append for PostgresAppend {
     }
 
     fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
-        if self.head.found.is_free(key) {
+        if self.found.is_free(key) {
             return Ok(None);
         }
         if self.batch.has_key(key) {
             self.flush()?;
         }
-        self.wait(read::thought_where(&self.link, "t.idempotency_key = $1", &key))
+        self.wait(async |link| read::thought_where(link, "t.idempotency_key = $1", &key).await)
     }
 
     fn contexts(&mut self) -> Result<u64> {
@@ -127,16 +147,16 @@ impl Append for PostgresAppend {
     }
 
     fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
-        self.wait(context::roadmap(&self.link, name))
+        self.wait(async |link| context::roadmap(link, name).await)
     }
 
     fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
-        let newest = self.wait(context::history(&self.link, roadmap_id, None, 1))?;
+        let newest = self.wait(async |link| context::history(link, roadmap_id, None, 1).await)?;
         Ok(newest.into_iter().next())
     }
 
     fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
-        self.wait(context::snapshot(&self.link, hash, data))
+        self.wait(async |link| context::snapshot(link, hash, data).await)
     }
 
     fn add_roadmap(&mut self, name: &str) -> Result<i64> {
@@ -158,7 +178,7 @@ impl Append for PostgresAppend {
 
     fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
         self.head.contexts = self.head.contexts.max(row.id);
-        self.wait(context::insert(&self.link, row))
+        self.wait(async |link| context::insert(link, row).await)
     }
 
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
@@ -166,59 +186,59 @@ impl Append for PostgresAppend {
     }
 
     fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
-        if let Some(found) = self.head.found.memory(session_id) {
+        if let Some(found) = self.found.memory(session_id) {
             return Ok(found);
         }
         if self.batch.has_session(session_id) || self.batch.has_memories() {
             self.flush()?;
         }
-        self.wait(memory::head(&self.link, session_id))
+        self.wait(async |link| memory::head(link, session_id).await)
     }
 
     fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
-        if self.head.found.is_free_for_event(key) {
+        if self.found.is_free_for_event(key) {
             return Ok(None);
         }
         if self.batch.has_key(key) {
             self.flush()?;
         }
-        self.wait(memory::event_by_key(&self.link, key))
+        self.wait(async |link| memory::event_by_key(link, key).await)
     }
 
     fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
-        if let Some(found) = self.head.found.body(digest) {
+        if let Some(found) = self.found.body(digest) {
             return Ok(found);
         }
         if self.batch.has_body(digest) {
             self.flush()?;
         }
-        self.wait(memory::has_body(&self.link, digest, data))
+        self.wait(async |link| memory::has_body(link, digest, data).await)
     }
 
     fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
-        if let Some(found) = self.head.found.brief(id) {
+        if let Some(found) = self.found.brief(id) {
             return Ok(found);
         }
-        self.wait(memory::brief_session(&self.link, id))
+        self.wait(async |link| memory::brief_session(link, id).await)
     }
 
     fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
         if let Some(key) = row.idempotency_key {
-            self.head.found.is_free_for_event(key);
+            self.found.is_free_for_event(key);
         }
         self.batch.event(row);
         Ok(())
     }
 
     fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
-        self.head.found.body(digest);
+        self.found.body(digest);
         self.batch.body(digest, seq, data);
         Ok(())
     }
 
     fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
-        self.head.found.brief(row.id);
-        self.wait(memory::insert_brief(&self.link, row))
+        self.found.brief(row.id);
+        self.wait(async |link| memory::insert_brief(link, row).await)
     }
 
     fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
@@ -227,14 +247,14 @@ impl Append for PostgresAppend {
     }
 
     fn add_task(&mut self, name: &str) -> Result<i64> {
-        self.head.found.task(name);
+        self.found.task(name);
         self.head.tasks += 1;
         self.batch.task(self.head.tasks, name);
         Ok(self.head.tasks)
     }
 
     fn add_session(&mut self, name: &str) -> Result<i64> {
-        self.head.found.session(name);
+        self.found.session(name);
         self.head.sessions += 1;
         self.batch.session(self.head.sessions, name);
         Ok(self.head.sessions)
@@ -245,9 +265,9 @@ impl Append for PostgresAppend {
         if self.has_thought(row.id)? {
             return Err(StoreError::Taken("id"));
         }
-        self.head.found.parent(row.id);
+        self.found.parent(row.id);
         if let Some(key) = row.idempotency_key {
-            self.head.found.is_free(key);
+            self.found.is_free(key);
         }
         self.batch.thought(row);
         Ok(())
@@ -275,7 +295,7 @@ impl Append for PostgresAppend {
     }
 
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
-        self.batch.log(size, root);
+        self.batch.log(&self.head, size, root);
         Ok(())
     }
 
@@ -288,7 +308,7 @@ impl Append for PostgresAppend {
 
     fn target(&mut self, id: &str) -> Result<Option<Target>> {
         self.flush()?;
-        self.wait(redact::target(&self.link, id))
+        self.wait(async |link| redact::target(link, id).await)
     }
 
     fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
@@ -299,7 +319,7 @@ impl Append for PostgresAppend {
 
     fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>> {
         self.flush()?;
-        self.wait(redact::redaction(&self.link, target_seq))
+        self.wait(async |link| redact::redaction(link, target_seq).await)
     }
 
     fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
@@ -311,11 +331,11 @@ impl Append for PostgresAppend {
 
     fn blank(&mut self, target: &Target) -> Result<()> {
         self.flush()?;
-        self.wait(redact::blank(&self.link, target))
+        self.wait(async |link| redact::blank(link, target).await)
     }
 
     fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.wait(redact::seal_key(&self.link, seq))
+        self.wait(async |link| redact::seal_key(link, seq).await)
     }
 
     fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
@@ -332,11 +352,11 @@ impl Append for PostgresAppend {
     }
 
     fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
-        self.wait(token::token(&self.link, id))
+        self.wait(async |link| token::token(link, id).await)
     }
 
     fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
-        self.wait(token::insert(&self.link, row))
+        self.wait(async |link| token::insert(link, row).await)
     }
 
     fn set_token_times(
@@ -345,6 +365,6 @@ impl Append for PostgresAppend {
         revoked_at: Option<&str>,
         last_used_at: Option<&str>,
     ) -> Result<()> {
-        self.wait(token::set_times(&self.link, id, revoked_at, last_used_at))
+        self.wait(async |link| token::set_times(link, id, revoked_at, last_used_at).await)
     }
 }

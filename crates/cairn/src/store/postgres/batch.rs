@@ -1,55 +1,65 @@
-//! Rows of a transaction that wait to be written together: one statement a table, however many rows.
+//! Rows of a transaction that wait to be written together: one statement, however many rows of however many tables.
 
 use std::collections::HashSet;
 
 use cairn_core::Sha;
 use cairn_core::log::Node;
-use tokio_postgres::types::ToSql;
 
+use super::statement::{Part, Statement};
+use super::transaction::Head;
 use crate::store::{EventRow, MemoryHead, SessionHead, TaskHead, ThoughtRow};
 
-const THOUGHTS: &str = "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq,
-    agent_id, action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash,
-    content_hash, chain_hash)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-    $8::bigint[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[],
-    $16::bytea[], $17::text[], $18::bytea[], $19::bytea[], $20::bytea[], $21::bytea[])";
-const ENTRIES: &str = "INSERT INTO entry (seq, kind, leaf, hash)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[])";
-const NODES: &str =
-    "INSERT INTO node (level, idx, hash) SELECT * FROM unnest($1::int[], $2::bigint[], $3::bytea[])";
-const EVENTS: &str = "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
-    $8::text[], $9::text[])";
-const BODIES: &str =
-    "INSERT INTO body (sha256, seq, data) SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[])";
-const MEMORIES: &str = "INSERT INTO memory (session_no, length, newest)
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
-  ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest";
-const NEW_TASKS: &str = "INSERT INTO task (no, name, length, head)
-  SELECT no, name, 0, decode(repeat('00', 32), 'hex') FROM unnest($1::bigint[], $2::text[]) AS new (no, name)";
-const NEW_SESSIONS: &str = "INSERT INTO session (no, name, length) SELECT no, name, 0 FROM unnest($1::bigint[], $2::text[]) AS new (no, name)";
-const TASK_HEADS: &str = "UPDATE task SET length = moved.length, head = moved.head
-  FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS moved (no, length, head) WHERE task.no = moved.no";
-const SESSION_HEADS: &str = "UPDATE session SET length = moved.length
-  FROM unnest($1::bigint[], $2::bigint[]) AS moved (no, length) WHERE session.no = moved.no";
-const LOG: &str = "UPDATE log SET size = $1, root = $2";
-/// What every thought needs, as one statement: each one that is sent alone wakes the server and whoever waits once more.
-const RECORDED: &str = "WITH
-  thoughts AS (INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-      action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash, content_hash,
-      chain_hash)
-    SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
-      $8::bigint[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[], $14::text[], $15::text[],
-      $16::bytea[], $17::text[], $18::bytea[], $19::bytea[], $20::bytea[], $21::bytea[])),
-  entries AS (INSERT INTO entry (seq, kind, leaf, hash)
-    SELECT * FROM unnest($22::bigint[], $23::text[], $24::bytea[], $25::bytea[])),
-  nodes AS (INSERT INTO node (level, idx, hash) SELECT * FROM unnest($26::int[], $27::bigint[], $28::bytea[])),
-  tasks AS (UPDATE task SET length = moved.length, head = moved.head
-    FROM unnest($29::bigint[], $30::bigint[], $31::bytea[]) AS moved (no, length, head) WHERE task.no = moved.no),
-  sessions AS (UPDATE session SET length = moved.length
-    FROM unnest($32::bigint[], $33::bigint[]) AS moved (no, length) WHERE session.no = moved.no)
-  UPDATE log SET size = $34, root = $35";
+const THOUGHTS: Part = Part {
+    sql: "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id, action_id,
+        context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash, content_hash, chain_hash)
+      SELECT * FROM {rows} AS new WHERE {if}",
+    types: &[
+        "bigint", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "text", "text", "bigint", "text",
+        "text", "text", "text", "bytea", "text", "bytea", "bytea", "bytea", "bytea",
+    ],
+};
+const ENTRIES: Part = Part {
+    sql: "INSERT INTO entry (seq, kind, leaf, hash) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "text", "bytea", "bytea"],
+};
+const NODES: Part = Part {
+    sql: "INSERT INTO node (level, idx, hash) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["int", "bigint", "bytea"],
+};
+const EVENTS: Part = Part {
+    sql: "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
+      SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "bigint", "bigint", "bigint", "text", "bigint", "text", "text", "text"],
+};
+const BODIES: Part = Part {
+    sql: "INSERT INTO body (sha256, seq, data) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bytea", "bigint", "text"],
+};
+const MEMORIES: Part = Part {
+    sql: "INSERT INTO memory (session_no, length, newest) SELECT * FROM {rows} AS new WHERE {if}
+      ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest",
+    types: &["bigint", "bigint", "bigint"],
+};
+const NEW_TASKS: Part = Part {
+    sql: "INSERT INTO task (no, name, length, head) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "text", "bigint", "bytea"],
+};
+const NEW_SESSIONS: Part = Part {
+    sql: "INSERT INTO session (no, name, length) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "text", "bigint"],
+};
+const TASK_HEADS: Part = Part {
+    sql: "UPDATE task SET length = moved.length, head = moved.head FROM {rows} AS moved (no, length, head)
+      WHERE task.no = moved.no AND {if}",
+    types: &["bigint", "bigint", "bytea"],
+};
+const SESSION_HEADS: Part = Part {
+    sql: "UPDATE session SET length = moved.length FROM {rows} AS moved (no, length)
+      WHERE session.no = moved.no AND {if}",
+    types: &["bigint", "bigint"],
+};
+/// The log moves on, if it still is the one that the rest was made for.
+const LOG: &str = "UPDATE log SET size = $1, root = $2 WHERE one = 1 AND size = $3 AND root = $4 AND fence = $5 RETURNING 1";
 
 /// What waits.
 #[derive(Default)]
@@ -61,11 +71,12 @@ pub struct Batch {
     bodies: (Vec<Vec<u8>>, Vec<i64>, Vec<String>),
     /// By the number of the session: of several heads of one only the last is written.
     memories: (Vec<i64>, Vec<i64>, Vec<i64>),
-    tasks: (Vec<i64>, Vec<String>),
-    sessions: (Vec<i64>, Vec<String>),
+    /// New ones, each with its head.
+    tasks: (Vec<i64>, Vec<String>, Vec<i64>, Vec<Vec<u8>>),
+    sessions: (Vec<i64>, Vec<String>, Vec<i64>),
     task_heads: (Vec<i64>, Vec<i64>, Vec<Vec<u8>>),
     session_heads: (Vec<i64>, Vec<i64>),
-    log: Option<(i64, Vec<u8>)>,
+    log: Option<Growth>,
     /// What is asked for by these is among what waits.
     ids: HashSet<String>,
     keys: HashSet<String>,
@@ -117,20 +128,16 @@ struct Events {
     idempotency_key: Vec<Option<String>>,
 }
 
-/// A statement and its values.
-pub struct Statement<'b> {
-    pub sql: &'static str,
-    pub values: Vec<&'b (dyn ToSql + Sync)>,
+/// How the log moves on, and from where.
+struct Growth {
+    head: Head,
+    root: Vec<u8>,
+    old_size: i64,
+    old_root: Vec<u8>,
 }
 
 fn owned(text: Option<&str>) -> Option<String> {
     text.map(str::to_string)
-}
-
-fn add<'b>(all: &mut Vec<Statement<'b>>, has: bool, sql: &'static str, values: Vec<&'b (dyn ToSql + Sync)>) {
-    if has {
-        all.push(Statement { sql, values });
-    }
 }
 
 impl Batch {
@@ -212,31 +219,49 @@ impl Batch {
     pub fn task(&mut self, no: i64, name: &str) {
         self.tasks.0.push(no);
         self.tasks.1.push(name.to_string());
+        self.tasks.2.push(0);
+        self.tasks.3.push(Sha::ZERO.0.to_vec());
     }
 
     pub fn session(&mut self, no: i64, name: &str) {
         self.sessions.0.push(no);
         self.sessions.1.push(name.to_string());
+        self.sessions.2.push(0);
     }
 
+    /// A head of a task that is new here goes with it: a statement does not change what it adds.
     pub fn task_head(&mut self, head: &TaskHead) {
+        if let Some(place) = self.tasks.0.iter().position(|new| *new == head.no) {
+            self.tasks.2[place] = head.length as i64;
+            self.tasks.3[place] = head.head.0.to_vec();
+            return;
+        }
         self.task_heads.0.push(head.no);
         self.task_heads.1.push(head.length as i64);
         self.task_heads.2.push(head.head.0.to_vec());
     }
 
     pub fn session_head(&mut self, head: &SessionHead) {
+        if let Some(place) = self.sessions.0.iter().position(|new| *new == head.no) {
+            self.sessions.2[place] = head.length as i64;
+            return;
+        }
         self.session_heads.0.push(head.no);
         self.session_heads.1.push(head.length as i64);
     }
 
-    pub fn log(&mut self, size: u64, root: &Sha) {
-        self.log = Some((size as i64, root.0.to_vec()));
+    pub fn log(&mut self, from: &Head, size: u64, root: &Sha) {
+        self.log = Some(Growth {
+            head: Head { size: size as i64, root: *root, ..*from },
+            root: root.0.to_vec(),
+            old_size: from.size,
+            old_root: from.root.0.to_vec(),
+        });
     }
 
-    /// Entries that the log has with what waits; 0 if that adds none.
-    pub fn size(&self) -> u64 {
-        self.log.as_ref().map_or(0, |(size, _)| *size as u64)
+    /// The head that the log will have, if it grows.
+    pub fn grown(&self) -> Option<Head> {
+        self.log.as_ref().map(|growth| growth.head)
     }
 
     /// Whether a thought of that id waits.
@@ -269,82 +294,67 @@ impl Batch {
         self.sessions.1.iter().any(|known| known == name)
     }
 
-    /// What it takes to write it all.
-    pub fn statements(&self) -> Vec<Statement<'_>> {
-        let Batch { thoughts: t, entries: e, nodes: n, events: v, .. } = self;
-        let mut all: Vec<Statement<'_>> = Vec::new();
-        add(&mut all, !self.tasks.0.is_empty(), NEW_TASKS, vec![&self.tasks.0, &self.tasks.1]);
-        add(&mut all, !self.sessions.0.is_empty(), NEW_SESSIONS, vec![&self.sessions.0, &self.sessions.1]);
-        let thoughts: Vec<&(dyn ToSql + Sync)> = vec![
-            &t.seq,
-            &t.id,
-            &t.kind,
-            &t.task_no,
-            &t.position,
-            &t.session_no,
-            &t.step_index,
-            &t.parent_seq,
-            &t.agent_id,
-            &t.action_id,
-            &t.context_id,
-            &t.brief_id,
-            &t.timestamp,
-            &t.content,
-            &t.metadata,
-            &t.salt,
-            &t.idempotency_key,
-            &t.prev_hash,
-            &t.hash,
-            &t.content_hash,
-            &t.chain_hash,
-        ];
-        let (tasks, sessions) = (&self.task_heads, &self.session_heads);
-        let is_whole = !t.seq.is_empty() && self.log.is_some();
-        add(&mut all, !t.seq.is_empty() && !is_whole, THOUGHTS, thoughts.clone());
-        let events: Vec<&(dyn ToSql + Sync)> = vec![
-            &v.seq,
-            &v.session_no,
-            &v.position,
-            &v.turn,
-            &v.kind,
-            &v.v,
-            &v.created_at,
-            &v.body,
-            &v.idempotency_key,
-        ];
-        add(&mut all, !v.seq.is_empty(), EVENTS, events);
-        let bodies = &self.bodies;
-        add(&mut all, !bodies.0.is_empty(), BODIES, vec![&bodies.0, &bodies.1, &bodies.2]);
-        let heads = &self.memories;
-        add(&mut all, !heads.0.is_empty(), MEMORIES, vec![&heads.0, &heads.1, &heads.2]);
-        if let (true, Some((size, root))) = (is_whole, &self.log) {
-            let mut values = thoughts;
-            values.extend::<[&(dyn ToSql + Sync); 14]>([
-                &e.seq,
-                &e.kind,
-                &e.leaf,
-                &e.hash,
-                &n.0,
-                &n.1,
-                &n.2,
-                &tasks.0,
-                &tasks.1,
-                &tasks.2,
-                &sessions.0,
-                &sessions.1,
-                size,
-                root,
-            ]);
-            all.push(Statement { sql: RECORDED, values });
-            return all;
+    /// What it takes to write it all: one statement, since each one that is sent alone wakes the server and whoever waits
+    /// once more. Where the log grows, it returns a row; if it returns none, the log was another, and nothing was written.
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let Batch { thoughts: t, entries: e, nodes: n, events: v, bodies: b, memories: m, .. } = self;
+        let (tasks, sessions) = (&self.tasks, &self.sessions);
+        let mut all = Statement::new(e.seq.len() == 1);
+        if let Some(Growth { head, root, old_size, old_root }) = &self.log {
+            all.begin(LOG, &[&head.size, root, old_size, old_root, &head.fence]);
         }
-        add(&mut all, !e.seq.is_empty(), ENTRIES, vec![&e.seq, &e.kind, &e.leaf, &e.hash]);
-        add(&mut all, !n.0.is_empty(), NODES, vec![&n.0, &n.1, &n.2]);
-        add(&mut all, !tasks.0.is_empty(), TASK_HEADS, vec![&tasks.0, &tasks.1, &tasks.2]);
-        add(&mut all, !sessions.0.is_empty(), SESSION_HEADS, vec![&sessions.0, &sessions.1]);
-        if let Some((size, root)) = &self.log {
-            add(&mut all, true, LOG, vec![size, root]);
-        }
-        all
+        all.add("tasks", &NEW_TASKS, &[&tasks.0, &tasks.1, &tasks.2, &tasks.3]);
+        all.add("sessions", &NEW_SESSIONS, &[&sessions.0, &sessions.1, &sessions.2]);
+        all.add(
+            "thoughts",
+            &THOUGHTS,
+            &[
+                &t.seq,
+                &t.id,
+                &t.kind,
+                &t.task_no,
+                &t.position,
+                &t.session_no,
+                &t.step_index,
+                &t.parent_seq,
+                &t.agent_id,
+                &t.action_id,
+                &t.context_id,
+                &t.brief_id,
+                &t.timestamp,
+                &t.content,
+                &t.metadata,
+                &t.salt,
+                &t.idempotency_key,
+                &t.prev_hash,
+                &t.hash,
+                &t.content_hash,
+                &t.chain_hash,
+            ],
+        );
+        all.add(
+            "events",
+            &EVENTS,
+            &[
+                &v.seq,
+                &v.session_no,
+                &v.position,
+                &v.turn,
+                &v.kind,
+                &v.v,
+                &v.created_at,
+                &v.body,
+                &v.idempotency_key,
+            ],
+        );
+        all.add("bodies", &BODIES, &[&b.0, &b.1, &b.2]);
+        all.add("memories", &MEMORIES, &[&m.0, &m.1, &m.2]);
+        all.add("entries", &ENTRIES, &[&e.seq, &e.kind, &e.leaf, &e.hash]);
+        all.add("nodes", &NODES, &[&n.0, &n.1, &n.2]);
+        let moved = &self.task_heads;
+        all.add("task_heads", &TASK_HEADS, &[&moved.0, &moved.1, &moved.2]);
+        let moved = &self.session_heads;
+        all.add("session_heads", &SESSION_HEADS, &[&moved.0, &moved.1]);
+        all.end()
     }
 }

@@ -23,6 +23,7 @@ mod row;
 mod schema;
 mod search;
 mod sessions;
+mod statement;
 mod stored;
 mod suitable;
 mod tls;

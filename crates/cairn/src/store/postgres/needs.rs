@@ -2,6 +2,7 @@
 //! the end of the log for as long.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use cairn_core::Sha;
 use futures::future::join_all;
@@ -92,7 +93,7 @@ impl Question {
         Ok(prepared)
     }
 
-    /// Asks; the answers are for [`Found::take_in`].
+    /// Asks; the answers are for [`Found::new`].
     pub async fn ask(
         &self,
         link: &Link,
@@ -106,8 +107,12 @@ impl Question {
     }
 }
 
+/// Nothing, of each that was asked for.
+fn none_of<K: Eq + Hash, V>(asked: Vec<K>) -> HashMap<K, Option<V>> {
+    asked.into_iter().map(|key| (key, None)).collect()
+}
+
 /// What was found. An answer is given once: whoever asks again may have written meanwhile, and reads it anew.
-#[derive(Default)]
 pub struct Found {
     tasks: HashMap<String, Option<TaskHead>>,
     sessions: HashMap<String, Option<SessionHead>>,
@@ -122,21 +127,24 @@ pub struct Found {
 }
 
 impl Found {
-    /// Takes in the answers to a question.
-    pub fn take_in(&mut self, question: Question, answers: Vec<(usize, Vec<Row>)>) -> Result<()> {
+    /// What the answers to a question say.
+    pub fn new(question: Question, answers: Vec<(usize, Vec<Row>)>) -> Result<Found> {
         let [tasks, sessions, memories, parents, keys, event_keys, briefs] = question.names;
-        self.tasks.extend(tasks.into_iter().map(|name| (name, None)));
-        self.sessions.extend(sessions.into_iter().map(|name| (name, None)));
-        self.memories.extend(memories.into_iter().map(|name| (name, None)));
-        self.parents.extend(parents.into_iter().map(|name| (name, None)));
-        self.free_keys.extend(keys);
-        self.free_event_keys.extend(event_keys);
-        self.briefs.extend(briefs.into_iter().map(|name| (name, None)));
-        self.bodies.extend(question.bodies.into_iter().map(|digest| (digest, None)));
+        let mut found = Found {
+            tasks: none_of(tasks),
+            sessions: none_of(sessions),
+            memories: none_of(memories),
+            parents: none_of(parents),
+            free_keys: keys.into_iter().collect(),
+            free_event_keys: event_keys.into_iter().collect(),
+            briefs: none_of(briefs),
+            bodies: none_of(question.bodies),
+            nodes: HashMap::new(),
+        };
         for (place, rows) in answers {
-            rows.iter().try_for_each(|row| self.take_row(place, row))?;
+            rows.iter().try_for_each(|row| found.take_row(place, row))?;
         }
-        Ok(())
+        Ok(found)
     }
 
     fn take_row(&mut self, place: usize, row: &Row) -> Result<()> {

@@ -13,7 +13,10 @@ use crate::error::OpenError;
 use crate::store::{Birth, StoreError};
 
 /// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_cairn.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/postgres/0001_cairn.sql"),
+    include_str!("../../../migrations/postgres/0002_fence.sql"),
+];
 
 /// Lists everything that stands in the schema.
 pub const OBJECTS: &str = include_str!("../../../migrations/postgres/objects.sql");

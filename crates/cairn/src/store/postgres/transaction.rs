@@ -1,16 +1,17 @@
-//! Writing: one connection, and transactions that begin with the log's head locked.
+//! Writing: one connection, and transactions that have the end of the log to themselves.
 //!
-//! A log has one end, so those who append to it come one after the other, whichever server they are: the row of its head
-//! is locked first, and what else is read is then true until the transaction ends. What will be asked for is read behind
-//! the lock without waiting for it, and rows are gathered and sent with the commit, so that an append is two round trips,
-//! and the lock is held for one of them and a sync.
+//! A log has one end, so those who append to it come one after the other, whichever server they are. A server that was the
+//! last to append sends what follows as one statement, which moves the log's head on if it still is where this server left
+//! it, and writes nothing otherwise: one round trip, as a bare insert is. Where others append as well, that would be in vain
+//! every other time, and whoever is slower would never have a turn; so the row of the head is locked first, in the order of
+//! arrival, what is asked for is read behind the lock without waiting for it, and rows are gathered and sent with the commit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use cairn_core::Sha;
-use futures::future::{join, join_all, join4};
+use futures::future::{join, join4};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
@@ -22,13 +23,13 @@ use super::needs::{Found, Question};
 use super::row::{get, number, sha};
 use super::wait::wait;
 use super::{PostgresStore, Result, derived, memory};
-use crate::store::{Append, FoldRow, Needs, StoreError, StoreWriter};
+use crate::store::{Append, FoldRow, Need, Needs, StoreError, StoreWriter};
 
 /// How the writer's statements are planned: each finds its rows by an index, whatever the tables were like when it was
 /// planned, and is planned once. A plan made for empty tables would read them whole when they have grown.
 const PLANS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
-    SET enable_mergejoin = off; SET jit = off";
+    SET enable_mergejoin = off; SET jit = off; SET default_transaction_isolation = 'read committed'";
 /// How long others are waited for before it is said that nothing can be written now.
 const PROBE_PATIENCE: &str = "2s";
 
@@ -39,7 +40,7 @@ impl PostgresStore {
             pool: self.pool.clone(),
             runtime: self.runtime().clone(),
             link: None,
-            expects_others: true,
+            left: None,
         }))
     }
 }
@@ -49,25 +50,25 @@ struct PostgresWriter {
     runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
     link: Option<Link>,
-    /// Whether the log was another than remembered when the last transaction began: then it probably is again.
-    expects_others: bool,
+    /// The log's head as the last transaction left it; none if it was not where it had been left before that, since then it
+    /// probably is not again.
+    left: Option<Head>,
 }
 
 impl PostgresWriter {
     /// Begins a transaction that has the end of the log to itself. A connection that was lost before is no reason to
     /// fail: nothing was written, so another one is tried, for as long as a caller can be expected to wait.
-    async fn begin(&mut self, needs: &Needs) -> Result<Head> {
+    async fn begin(&mut self, needs: &Needs) -> Result<(Head, Found)> {
         let started = Instant::now();
         loop {
             let link = match self.link.take().filter(|link| !link.client().is_closed()) {
                 Some(link) => link,
                 None => planned(self.pool.open().await?).await?,
             };
-            match in_time(begin(&link, needs, self.expects_others)).await {
-                Ok(head) => {
+            match in_time(begin(&link, needs)).await {
+                Ok(begun) => {
                     self.link = Some(link);
-                    self.expects_others = head.is_another(needs);
-                    return Ok(head);
+                    return Ok(begun);
                 }
                 // A server that was the primary may answer still, and take nothing any more.
                 Err(StoreError::Lost | StoreError::NoPrimary) if started.elapsed() < PATIENCE => {
@@ -92,17 +93,72 @@ impl PostgresWriter {
         }
     }
 
+    /// Reads what will be asked for without locking anything, if the log is where this server left it, as far as it knows.
+    fn foresee(&mut self, needs: &Needs) -> Option<(Head, Found)> {
+        let head = self.left.filter(|left| needs.known == Some(left.place()))?;
+        let link = self.link.as_ref().filter(|link| !link.client().is_closed())?;
+        match wait(&self.runtime, in_time(ask(link, &needs.unknown))) {
+            Ok(found) => Some((head, found)),
+            Err(_) => {
+                // Nothing was begun, so what is wrong is met again on another connection.
+                self.link = None;
+                None
+            }
+        }
+    }
+
+    /// Runs `work` and writes what it leaves. `NotWritten` where the head was not locked, and has moved.
+    fn write(
+        &mut self,
+        (head, found): (Head, Found),
+        is_locked: bool,
+        work: &mut dyn FnMut(&mut dyn Append) -> Result<()>,
+    ) -> Result<()> {
+        let runtime = self.runtime.clone();
+        self.left = None;
+        let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
+        let batch = Batch::default();
+        let mut append =
+            PostgresAppend { link, runtime: runtime.clone(), head, found, batch, first: None, is_locked };
+        let mut done = work(&mut append);
+        if done.is_ok() && append.batch.grown().is_none() {
+            // Nothing would tell whether the log is where it was.
+            done = append.lock();
+        }
+        let PostgresAppend { link, head, batch, first, is_locked, .. } = append;
+        self.link = Some(link);
+        match done {
+            Ok(()) => {
+                wait(&runtime, self.commit(&batch, first, is_locked))?;
+                let left = batch.grown().unwrap_or(head);
+                self.pool.seen().fetch_max(left.size as u64, Ordering::Relaxed);
+                self.left = Some(left);
+                Ok(())
+            }
+            Err(error) => {
+                if is_locked {
+                    wait(&runtime, self.end());
+                }
+                Err(error)
+            }
+        }
+    }
+
     /// Writes what waits, and commits.
     ///
     /// A commit is never told to stop. Where it waits for a standby, it is done already but for that, and PostgreSQL would
     /// answer that it was done, with a warning that the standby may not have it; so a warning counts as no answer.
-    async fn commit(&mut self, batch: &Batch, first: Option<(u64, Sha)>) -> Result<()> {
+    async fn commit(&mut self, batch: &Batch, first: Option<(u64, Sha)>, is_locked: bool) -> Result<()> {
         let Some(link) = &self.link else { return Err(StoreError::Lost) };
         link.take_warning();
-        match timeout(ANSWER, send(link, batch, true)).await {
-            Ok(Ok(())) if !link.take_warning() => Ok(()),
+        match timeout(ANSWER, send(link, batch, is_locked)).await {
+            Ok(Ok(is_written)) if !link.take_warning() => {
+                is_written.then_some(()).ok_or(StoreError::NotWritten)
+            }
             Ok(Err(error)) if !is_lost(&error) && !is_fatal(&error) => {
-                self.end().await;
+                if is_locked {
+                    self.end().await;
+                }
                 Err(store_error(error))
             }
             // Lost, warned of, or not answered: a primary that was cut off may wait for ever for a standby that has taken over.
@@ -144,13 +200,15 @@ async fn planned(link: Link) -> Result<Link> {
 
 /// How long the log is, and the hash of the entry at a position: as the servers agree on it that a commit waits for.
 ///
-/// The head is locked, so a transaction that is still going on somewhere holds this up until it has ended. The commit of
-/// the lock waits for the standbys behind everything that was seen, so a primary that lost its standbys, or was replaced
-/// without knowing it, does not vouch for what it alone has.
+/// The head is locked, so a transaction that is still going on somewhere holds this up until it has ended; and one that
+/// has yet to begin finds another fence than it was sent with, and writes nothing. The commit waits for the standbys behind
+/// everything that was seen, so a primary that lost its standbys, or was replaced without knowing it, does not vouch for
+/// what it alone has.
 async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> {
     let link = planned(pool.open_at_once().await?).await?;
-    let head = in_time(begin(&link, &Needs::default(), false)).await?;
+    let (head, _) = in_time(begin(&link, &Needs::default())).await?;
     let found = link.one("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await?;
+    link.run("UPDATE log SET fence = fence + 1", &[]).await?;
     link.take_warning();
     answered(link.client().batch_execute("COMMIT")).await?;
     if link.take_warning() {
@@ -159,36 +217,38 @@ async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> 
     Ok((link, head.size, found.map(|row| get(&row, 0)).transpose()?))
 }
 
-/// What is known once the log's head is locked.
+/// The log's head, and what is numbered along with it.
+#[derive(Debug, Clone, Copy)]
 pub struct Head {
     pub size: i64,
     pub root: Sha,
+    /// Grows when somebody had to look up what became of a commit: what was sent before that writes nothing any more.
+    pub fence: i64,
     pub tasks: i64,
     pub sessions: i64,
     pub contexts: u64,
-    pub found: Found,
 }
 
 impl Head {
-    /// Whether the log is another than is remembered.
-    fn is_another(&self, needs: &Needs) -> bool {
-        needs.known.is_some_and(|(size, root)| size as i64 != self.size || root != self.root)
+    /// What tells one log from another.
+    pub fn place(&self) -> (u64, Sha) {
+        (self.size as u64, self.root)
     }
 }
 
-async fn begin(link: &Link, needs: &Needs, expects_others: bool) -> Result<Head> {
+/// Locks the log's head, and reads it and what will be asked for.
+pub async fn begin(link: &Link, needs: &Needs) -> Result<(Head, Found)> {
     // Two statements: one that waits for a lock still sees what was there when it began to wait, and those after it do not.
     // Prepared before, so that all go out together.
     let lock = link.statement("SELECT 1 FROM log FOR UPDATE").await?;
     let head = link
         .statement(
-            "SELECT size, root, (SELECT coalesce(max(no), 0) FROM task), (SELECT coalesce(max(no), 0) FROM session),
-               (SELECT coalesce(max(id), 0) FROM context) FROM log",
+            "SELECT size, root, fence, (SELECT coalesce(max(no), 0) FROM task),
+               (SELECT coalesce(max(no), 0) FROM session), (SELECT coalesce(max(id), 0) FROM context) FROM log",
         )
         .await?;
     let known = needs.known.map(|(size, _)| size);
-    let (remembered, edge) = if expects_others { (&needs.remembered[..], known) } else { (&[][..], None) };
-    let question = Question::new(needs.unknown.iter().chain(remembered), edge);
+    let question = Question::new(needs.unknown.iter().chain(&needs.remembered), known);
     let prepared = question.prepare(link).await.map_err(store_error)?;
     let client = link.client();
     let (begun, locked, row, answers) = join4(
@@ -201,74 +261,68 @@ async fn begin(link: &Link, needs: &Needs, expects_others: bool) -> Result<Head>
     begun.map_err(store_error)?;
     locked.map_err(store_error)?;
     let row = row.map_err(store_error)?;
-    let mut head = Head {
+    let head = Head {
         size: get(&row, 0)?,
         root: sha(&row, 1)?,
-        tasks: get(&row, 2)?,
-        sessions: get(&row, 3)?,
-        contexts: number(&row, 4)?,
-        found: Found::default(),
+        fence: get(&row, 2)?,
+        tasks: get(&row, 3)?,
+        sessions: get(&row, 4)?,
+        contexts: number(&row, 5)?,
     };
-    head.found.take_in(question, answers.map_err(store_error)?)?;
-    if head.is_another(needs) && !expects_others {
-        let question = Question::new(needs.remembered.iter(), known);
-        let prepared = question.prepare(link).await.map_err(store_error)?;
-        let answers = question.ask(link, &prepared).await.map_err(store_error)?;
-        head.found.take_in(question, answers)?;
-    }
-    Ok(head)
+    Ok((head, Found::new(question, answers.map_err(store_error)?)?))
 }
 
-/// Sends every statement at once, and the commit behind them: it does nothing if one of them failed.
+/// Reads what will be asked for.
+async fn ask(link: &Link, needs: &[Need]) -> Result<Found> {
+    let question = Question::new(needs.iter(), None);
+    let prepared = question.prepare(link).await.map_err(store_error)?;
+    let answers = question.ask(link, &prepared).await.map_err(store_error)?;
+    Found::new(question, answers)
+}
+
+/// Sends what waits, and the commit behind it if there is to be one, which does nothing if the rest failed. Without a
+/// transaction around it, it is one by itself. False if the log was another than it was made for: then nothing was written.
 pub async fn send(
     link: &Link,
     batch: &Batch,
     commit: bool,
-) -> std::result::Result<(), tokio_postgres::Error> {
-    let statements = batch.statements();
-    let mut prepared = Vec::with_capacity(statements.len());
-    for statement in &statements {
-        prepared.push(link.prepared(statement.sql).await?);
-    }
-    let sent = prepared
-        .iter()
-        .zip(&statements)
-        .map(|(prepared, statement)| link.client().execute_raw(prepared, statement.values.iter().copied()));
-    let committed = async { if commit { link.client().batch_execute("COMMIT").await } else { Ok(()) } };
+) -> std::result::Result<bool, tokio_postgres::Error> {
+    let client = link.client();
+    let committed = async { if commit { client.batch_execute("COMMIT").await } else { Ok(()) } };
+    let Some(statement) = batch.statement() else { return committed.await.map(|()| true) };
+    let prepared = link.prepared(&statement.sql).await?;
+    let written = client.execute_raw(&prepared, statement.values.iter().copied());
     // Both are polled in this order, so that is the order in which they are sent.
-    let (written, committed) = join(join_all(sent), committed).await;
-    for written in written {
-        written?;
-    }
-    committed
+    let (written, committed) = join(written, committed).await;
+    let rows = written?;
+    committed.map(|()| rows == 1)
 }
 
 impl StoreWriter for PostgresWriter {
+    fn reads_ahead(&self) -> bool {
+        true
+    }
+
     fn transaction(
         &mut self,
         needs: &Needs,
         work: &mut dyn FnMut(&mut dyn Append) -> Result<()>,
     ) -> Result<()> {
-        let runtime = self.runtime.clone();
-        let head = wait(&runtime, self.begin(needs))?;
-        self.pool.seen().fetch_max(head.size as u64, Ordering::Relaxed);
-        let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
-        let batch = Batch::default();
-        let mut append = PostgresAppend { link, runtime: runtime.clone(), head, batch, first: None };
-        let done = work(&mut append);
-        let PostgresAppend { link, batch, first, .. } = append;
-        self.link = Some(link);
-        match done {
-            Ok(()) => {
-                wait(&runtime, self.commit(&batch, first))?;
-                self.pool.seen().fetch_max(batch.size(), Ordering::Relaxed);
-                Ok(())
-            }
-            Err(error) => {
-                wait(&runtime, self.end());
-                Err(error)
+        if let Some(foreseen) = self.foresee(needs) {
+            match self.write(foreseen, false, work) {
+                // Others have appended meanwhile, and whoever is slower than they are must have a turn as well; or the
+                // server takes nothing now.
+                Err(StoreError::NotWritten | StoreError::NoPrimary) => {}
+                done => return done,
             }
         }
+        let runtime = self.runtime.clone();
+        let (head, found) = wait(&runtime, self.begin(needs))?;
+        self.pool.seen().fetch_max(head.size as u64, Ordering::Relaxed);
+        let is_another = needs.known.is_some_and(|known| known != head.place());
+        self.write((head, found), true, work)?;
+        self.left = self.left.filter(|_| !is_another);
+        Ok(())
     }
 
     fn probe(&mut self, commit: bool) -> Result<()> {
