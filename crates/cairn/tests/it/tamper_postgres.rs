@@ -337,7 +337,7 @@ fn any_change_of_the_schema_is_found_on_postgres() {
         "SELECT 'ALTER TABLE ' || relname || ' DROP CONSTRAINT ' || conname || '|' || conname || ' of ' || relname,
            'ALTER TABLE ' || relname || ' ADD CONSTRAINT ' || conname || ' ' || pg_get_constraintdef(k.oid)
          FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
-         WHERE c.relnamespace = current_schema()::regnamespace AND contype <> 'p'",
+         WHERE c.relnamespace = current_schema()::regnamespace AND contype NOT IN ('n', 'p')",
     );
     let unchecked = constraints.iter().map(|(change, undo)| {
         let (change, name) = change.split_once('|').unwrap();
