@@ -1,8 +1,8 @@
-use cairn::{NewThought, SearchQuery, ThoughtType};
+use cairn::{Cairn, NewThought, SearchQuery, ThoughtType};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::harness::{TestCairn, issues, plan};
+use crate::harness::{Folder, TestCairn, issues, on_postgres, plan};
 
 fn found(db: &TestCairn, query: &str) -> Vec<String> {
     let query = SearchQuery { query: query.into(), ..SearchQuery::default() };
@@ -10,6 +10,10 @@ fn found(db: &TestCairn, query: &str) -> Vec<String> {
         db.search(&query).unwrap().results.into_iter().map(|hit| hit.thought.content).collect();
     found.sort();
     found
+}
+
+fn object(value: serde_json::Value) -> serde_json::Map<String, serde_json::Value> {
+    value.as_object().unwrap().clone()
 }
 
 fn library() -> TestCairn {
@@ -112,6 +116,131 @@ fn a_search_is_narrowed_by_session_task_and_type() {
         ["word 0 s2"]
     );
     assert!(search(SearchQuery { session_id: Some("none".into()), ..Default::default() }).is_empty());
+}
+
+#[test]
+fn a_narrowed_search_shows_the_text_and_not_what_narrowed_it() {
+    let db = TestCairn::new();
+    let draft = NewThought::new(ThoughtType::Decision, "Привет МИР").session("s").task("t").agent("ada");
+    db.record(draft.metadata(object(json!({ "branch": "main" })))).unwrap();
+    for (query, snippet) in [("привет", "\u{2}Привет\u{3} МИР"), ("main", "\u{2}main\u{3}")] {
+        let query = SearchQuery {
+            query: query.into(),
+            session_id: Some("s".into()),
+            task_id: Some("t".into()),
+            kind: Some(ThoughtType::Decision),
+            ..SearchQuery::default()
+        };
+        let hits = db.search(&query).unwrap().results;
+        assert!(hits[0].snippet.contains(snippet), "{:?}", hits[0].snippet);
+    }
+}
+
+/// The same records in a file and on the server, and the same answers.
+#[test]
+fn a_file_and_a_server_find_the_same_in_the_same_order() {
+    if !on_postgres() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = Cairn::open(folder.path().join("file.db")).unwrap();
+    let server = Cairn::open(folder.database("server")).unwrap();
+    let texts = [
+        "the art of the possible",
+        "the state of the art",
+        "art, the first: a café in Paris",
+        "Cafe CAFÉ café",
+        "a queue that is full drops nothing",
+        "queue queue queue",
+        "drop the queue, and the art with it",
+        "e-mail to ops@example.org about v1.2.3",
+        "Über Größe und Straße",
+        "数据库 迁移 完成",
+        "naïve façade — résumé",
+        "x",
+        "",
+        "NOT OR AND \"quoted\" * ( )",
+        "snake_case_name and camelCaseName",
+        "1 22 333 4444 2026-11-16",
+    ];
+    for (i, text) in texts.iter().cycle().take(64).enumerate() {
+        let padding = "filler ".repeat(i % 7);
+        let draft = || {
+            NewThought::new(ThoughtType::ALL[i % 4], format!("{text} {padding}"))
+                .session(format!("s{}", i % 3))
+                .task(format!("t{}", i % 2))
+                .agent("ada")
+                .metadata(object(
+                    json!({ "branch": format!("topic/{}", i % 5), "note": texts[(i * 7) % texts.len()] }),
+                ))
+        };
+        file.record(draft()).unwrap();
+        server.record(draft()).unwrap();
+    }
+    let queries = [
+        "art",
+        "the art",
+        "\"the art\"",
+        "\"the art\" OR cafe",
+        "queue -drop",
+        "que* drop*",
+        "café",
+        "CAFE",
+        "\"of the\" art",
+        "strasse",
+        "straße",
+        "grösse",
+        "数据库",
+        "迁移",
+        "e-mail",
+        "ops@example.org",
+        "v1.2.3",
+        "1.2.3",
+        "snake_case_name",
+        "snake",
+        "camelcasename",
+        "2026-11-16",
+        "\"2026 11\"",
+        "x OR 333",
+        "-queue art",
+        "topic",
+        "topic/3",
+        "filler",
+        "\"filler filler\"",
+        "\"art of\" OR \"queue queue\"",
+        "naive facade",
+        "quoted",
+        "NOT",
+        "a b c d e",
+        "\"state of the art\" -paris",
+        "fill* \"the queue\"",
+        "resume OR \"drops nothing\"",
+    ];
+    let scopes = [
+        (None, None, None),
+        (Some("s1"), None, None),
+        (Some("s2"), Some("t1"), None),
+        (Some("s0"), None, Some(ThoughtType::Decision)),
+    ];
+    for query in queries {
+        for (session, task, kind) in scopes {
+            let query = SearchQuery {
+                query: query.into(),
+                session_id: session.map(str::to_string),
+                task_id: task.map(str::to_string),
+                kind,
+                limit: Some(100),
+                ..SearchQuery::default()
+            };
+            let found = |cairn: &Cairn| -> Vec<(u64, String, String)> {
+                let hits = cairn.search(&query).unwrap().results;
+                hits.into_iter()
+                    .map(|hit| (hit.thought.seq, format!("{:.6}", hit.rank), hit.snippet))
+                    .collect()
+            };
+            assert_eq!(found(&server), found(&file), "{query:?}");
+        }
+    }
 }
 
 #[test]

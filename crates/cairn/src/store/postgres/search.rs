@@ -11,7 +11,7 @@ use super::read::thoughts_at;
 use super::row::{get, number, wrong_form};
 use crate::search::{SearchHit, Terms};
 use crate::store::SearchScope;
-use crate::store::words::{Counted, Query, Weights, Words};
+use crate::store::words::{Counted, Phrase, Query, Weights, Words};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;
@@ -19,6 +19,8 @@ const METADATA: f64 = 0.5;
 const SCOPE_WORDS: usize = 3;
 /// Beyond so many texts that hold a word, how many there are is estimated.
 const COUNTED: f64 = 20_000.0;
+/// Up to so many texts that hold all words of a phrase are read to see in how many it stands; of more it is estimated.
+const READ: u64 = 1_000;
 
 /// The words that say where a thought belongs, as the index holds them.
 pub fn scope_words(session_no: i64, task_no: i64, kind: &str) -> [String; SCOPE_WORDS] {
@@ -152,14 +154,32 @@ async fn holding(
             continue;
         };
         let mut count = count(link, "search", &words).await?;
-        if phrase.is_several() {
-            // The index knows which texts hold all its words, not in which they stand side by side.
+        // The index knows which texts hold all words of a phrase, not in which they stand side by side.
+        if phrase.is_several() && count <= READ {
+            count = read(link, phrase, &words).await?;
+        } else if phrase.is_several() {
             let with = matches.iter().filter(|(_, counted)| counted.found[index] > 0.0).count();
             count = (count as f64 * with as f64 / looked_at.max(1) as f64).round().max(with as f64) as u64;
         }
         holding.push(count);
     }
     Ok(holding)
+}
+
+/// In how many texts a phrase stands, of those that hold its words.
+async fn read(link: &Link, phrase: &Phrase, words: &str) -> Result<u64> {
+    let sql = "SELECT t.content, t.metadata FROM search s JOIN thought t ON t.seq = s.seq
+      WHERE s.words @@ $1::text::tsquery";
+    let values: [(&(dyn ToSql + Sync), Type); 1] = [(&words, Type::TEXT)];
+    let rows = link.client().query_typed_raw(sql, values).await.map_err(store_error)?;
+    pin_mut!(rows);
+    let (mut count, mut scratch) = (0, Words::default());
+    while let Some(row) = rows.try_next().await.map_err(store_error)? {
+        let content = searchable(get(&row, 0)?).unwrap_or("");
+        let metadata = get::<Option<&str>>(&row, 1)?.unwrap_or("");
+        count += u64::from(phrase.is_in(&[content, metadata], &mut scratch));
+    }
+    Ok(count)
 }
 
 /// How many texts of a table hold some words. Counting takes as long as there are many, so of a word that PostgreSQL knows

@@ -26,32 +26,36 @@ pub fn search(
         .query_row(params![expression, newest as i64], |row| row.get(0))
         .optional()?;
     let mut statement = connection.prepare_cached(
-        "SELECT rowid, bm25(search, 1.0, 0.5, 0.0), snippet(search, -1, ?4, ?5, '…', 24)
-         FROM search WHERE search MATCH ?1 AND rowid > ?2 ORDER BY bm25(search, 1.0, 0.5, 0.0), rowid DESC LIMIT ?3",
+        "SELECT rowid, bm25(search, 1.0, 0.5, 0.0) FROM search
+         WHERE search MATCH ?1 AND rowid > ?2 ORDER BY bm25(search, 1.0, 0.5, 0.0), rowid DESC LIMIT ?3",
     )?;
-    let found: Vec<(i64, f64, String)> = statement
-        .query_map(
-            params![
-                expression,
-                oldest.unwrap_or(-1),
-                limit as i64,
-                MATCH_START.to_string(),
-                MATCH_END.to_string()
-            ],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?
+    let found: Vec<(i64, f64)> = statement
+        .query_map(params![expression, oldest.unwrap_or(-1), limit as i64], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?
         .collect::<rusqlite::Result<_>>()?;
+    // Asked for the words alone: where the scope is narrow, the words for it would make the best passage.
+    let mut passages = connection.prepare_cached(
+        "SELECT snippet(search, -1, ?3, ?4, '…', 24) FROM search WHERE search MATCH ?1 AND rowid = ?2",
+    )?;
+    let (words, marks) = (of_words(terms), [MATCH_START, MATCH_END].map(String::from));
     let mut hits = Vec::with_capacity(found.len());
-    for (seq, rank, snippet) in found {
+    for (seq, rank) in found {
         let thought: Option<Thought> = thought_where(connection, "t.seq = ?1", seq)?;
         if let Some(thought) = thought {
+            let snippet = passages.query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))?;
             hits.push(SearchHit { thought, rank, snippet: passage(snippet) });
         }
     }
     Ok((hits, oldest.is_some()))
 }
 
-/// The words as FTS5 wants them; none if the scope names a label that does not exist.
+/// The words as FTS5 wants them, wherever they stand.
+fn of_words(terms: &Terms) -> String {
+    format!("{{content metadata}} : ({})", wanted(terms))
+}
+
+/// The words and the scope; none if the scope names a label that does not exist.
 ///
 /// Every word is quoted, so nothing in it can be taken for FTS5's own syntax.
 fn expression(
@@ -59,7 +63,7 @@ fn expression(
     terms: &Terms,
     scope: &SearchScope<'_>,
 ) -> rusqlite::Result<Option<String>> {
-    let mut expression = format!("{{content metadata}} : ({})", wanted(terms));
+    let mut expression = of_words(terms);
     let numbered = [
         ('s', "SELECT no FROM session WHERE name = ?1", scope.session_id),
         ('t', "SELECT no FROM task WHERE name = ?1", scope.task_id),

@@ -36,6 +36,14 @@ impl Phrase {
         })
     }
 
+    /// Whether it stands in any of these texts. `words` is scratch space.
+    pub fn is_in(&self, texts: &[&str], words: &mut Words) -> bool {
+        texts.iter().any(|text| {
+            words.read(text);
+            (0..words.len()).any(|place| self.is_at(words, place))
+        })
+    }
+
     /// Whether several words must stand side by side, which only the text can tell.
     pub fn is_several(&self) -> bool {
         self.words.len() > 1

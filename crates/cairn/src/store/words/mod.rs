@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use letters::{FOLDED, IN_WORDS, MARKS};
-pub use matching::{Counted, Query, Weights};
+pub use matching::{Counted, Phrase, Query, Weights};
 
 /// FTS5 compares so many bytes of a word.
 const LONGEST: usize = 32_768;
