@@ -7,6 +7,7 @@ mod scan;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use cairn::{OpenError, Options};
 use serde_json::json;
 
 use super::Outcome;
@@ -17,7 +18,8 @@ use mcp_json::{Change, Server};
 
 /// Set up a folder: database in `.cairn/`, server in `.mcp.json`
 ///
-/// Everything else in `.mcp.json` stays as it is. A second run changes nothing.
+/// Everything else in `.mcp.json` stays as it is. A second run changes nothing. Where `--db` or CAIRN_DB names a server, the
+/// log is made there, and agents need CAIRN_DB to find it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Set up this folder
@@ -62,6 +64,12 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         Change::LeftAlone => format!("Left {file} alone: its server `cairn` says something else"),
     };
     ui.print(&format!("{sentence}\n"))?;
+    if app.location()?.is_server() {
+        ui.remark(&format!(
+            "\n{} an address may hold a password, so {file} does not name it: see to it that agents are started with CAIRN_DB set",
+            ui.remarks.strong("hint:")
+        ));
+    }
     if plan.change == Change::LeftAlone {
         ui.remark(&format!("\n{} `cairn init --force` replaces it", ui.remarks.strong("hint:")));
     }
@@ -76,7 +84,7 @@ struct Database {
 /// The database stays out of version control, since it may hold what people said; plans belong there.
 const IGNORED: &str = "*\n!roadmaps/\n!roadmaps/**\n";
 
-/// Makes the folder with its database.
+/// Makes the folder with its database; on a server, if one is named.
 fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
     let folder = dir.join(FOLDER);
     private_folder(&folder)?;
@@ -85,6 +93,12 @@ fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
     if std::fs::metadata(&ignore).map_or(0, |file| file.len()) == 0 {
         std::fs::write(&ignore, IGNORED)
             .map_err(|error| CliError::io(format!("cannot write `{}`", ignore.display()), &error))?;
+    }
+    let named = app.location()?;
+    if named.is_server() {
+        let is_new = matches!(Options::new().create(false).open(&named.path), Err(OpenError::Missing { .. }));
+        named.open_to_write(app.durability, None)?.close();
+        return Ok(Database { path: named.name()?, is_new });
     }
     let path = folder.join(FILE);
     let is_new = !path.exists();
