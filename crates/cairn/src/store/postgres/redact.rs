@@ -6,7 +6,7 @@ use cairn_core::id::BriefId;
 use super::Result;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
-use super::row::{at, get, number, typed};
+use super::row::{at, get, number, typed, wrong_form};
 use crate::redact::Pieces;
 use crate::store::{Swept, Target};
 
@@ -132,11 +132,12 @@ pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
             kept.join(", ")
         ));
     }
-    notes.push(
+    let row = link.one("SELECT quote_ident(current_schema())", &[]).await?.ok_or_else(wrong_form)?;
+    let schema: &str = get(&row, 0)?;
+    notes.push(format!(
         "the server's own files were not looked through: pages that were written before stand in its write-ahead log, in \
          archives of it, on standbys and in base backups until those are recycled or expire, and words of the text may \
-         stay keys of the search index until `REINDEX INDEX search_words`; see docs/storage.md"
-            .to_string(),
-    );
+         stay keys of the search index until its owner has run `REINDEX INDEX {schema}.search_words`"
+    ));
     Ok(Swept { notes, ..Swept::default() })
 }
