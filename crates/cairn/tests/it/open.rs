@@ -111,6 +111,32 @@ fn a_log_of_the_first_schema_is_brought_up_to_date_on_postgres() {
 }
 
 #[test]
+fn a_log_that_somebody_reads_is_brought_up_to_date_without_holding_up_others_on_postgres() {
+    if !on_postgres() {
+        return;
+    }
+    let db = TestCairn::new();
+    db.cairn.clone().close();
+    let (reader, other) = (db.sql(), db.sql());
+    reader.execute_batch("ALTER TABLE log DROP COLUMN fence; UPDATE cairn_version SET version = 1").unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    let size = |sql: &Sql| sql.query_row("SELECT size FROM log", [], |row| row.get::<i64>(0));
+    size(&reader).unwrap();
+    std::thread::scope(|scope| {
+        let opening = scope.spawn(|| db.options().open(db.path()).map(drop));
+        other.execute_batch("SET lock_timeout = '5s'").unwrap();
+        for _ in 0..20 {
+            size(&other).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        assert!(!opening.is_finished(), "nobody can change what is being read");
+        reader.execute_batch("COMMIT").unwrap();
+        opening.join().unwrap().unwrap();
+    });
+    db.check();
+}
+
+#[test]
 fn our_files_can_be_told_by_their_application_id() {
     sqlites_own!("the header of a file");
     let db = TestCairn::new();

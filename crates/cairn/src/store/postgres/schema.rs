@@ -1,13 +1,15 @@
 //! The schema: recognising a log, making a new one, bringing an old one up to date, refusing the rest.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
+use tokio::time::sleep;
 use tokio_postgres::{Client, Error, GenericClient};
 
 use super::address::Address;
-use super::connect::Pool;
+use super::connect::{AGAIN, Pool};
 use super::error::store_error;
 use crate::error::OpenError;
 use crate::store::{Birth, StoreError};
@@ -17,6 +19,9 @@ const MIGRATIONS: [&str; 2] = [
     include_str!("../../../migrations/postgres/0001_cairn.sql"),
     include_str!("../../../migrations/postgres/0002_fence.sql"),
 ];
+
+/// For how long it is tried to bring a schema up to date that others are using.
+const MIGRATING: Duration = Duration::from_secs(60);
 
 /// Lists everything that stands in the schema.
 pub const OBJECTS: &str = include_str!("../../../migrations/postgres/objects.sql");
@@ -83,18 +88,33 @@ pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareEr
     if version == 0 && birth.is_none() {
         return Err(PrepareError::Empty);
     }
+    let started = Instant::now();
+    loop {
+        match migrate(client, &schema, birth).await {
+            Err(PrepareError::Store(StoreError::Overloaded { .. })) if started.elapsed() < MIGRATING => {
+                sleep(AGAIN).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Brings the schema up to date, in one transaction. `Overloaded` if somebody is using what has to be changed.
+async fn migrate(client: &mut Client, schema: &str, birth: Option<&Birth>) -> Result<(), PrepareError> {
     let transaction = client.transaction().await?;
     // Everyone who finds the schema old waits here for the first to bring it up to date, which takes as long as it takes.
     transaction.batch_execute("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0").await?;
     transaction
         .execute("SELECT pg_advisory_xact_lock(hashtextextended('cairn ' || $1, 0))", &[&schema])
         .await?;
-    let version = recognise(&transaction, &schema).await?;
+    let version = recognise(&transaction, schema).await?;
     if version == VERSION {
         return Ok(());
     }
-    let brought = bring_up_to_date(&transaction, &schema, version, birth).await;
-    match brought {
+    // A table that is being read, as by a verification, cannot be changed, and whoever waits to change it holds up everyone
+    // who comes after: so that is not waited for, but tried again.
+    transaction.batch_execute("SET LOCAL lock_timeout = '500ms'").await?;
+    match bring_up_to_date(&transaction, schema, version, birth).await {
         Err(PrepareError::Store(StoreError::NotAllowed)) if version > 0 => {
             return Err(PrepareError::Older(version));
         }
