@@ -330,9 +330,10 @@ impl Work {
             gather(queue, expected, last_took, &mut sort);
             let (served, started) = (batch.len(), Instant::now());
             let mut known = (served > 0).then(|| self.write_all(batch));
-            if served > 0 {
-                (expected, last_took) = (served + self.came, started.elapsed());
-            }
+            (expected, last_took) = match served {
+                0 => (0, Duration::ZERO),
+                _ => (served + self.came, started.elapsed()),
+            };
             if index {
                 // Documents of an older plan are pruned now, even if the program is about to end. An error here is
                 // met again, and reported, by the next search.
@@ -400,60 +401,83 @@ impl Work {
         Ok(())
     }
 
-    /// Runs the writes in one transaction; again, if the connection was lost and nothing was written. Whoever waits is
-    /// told of that only when it lasts.
+    /// Runs the writes in one transaction, or in several if there is more to write than should go into one.
     fn write_all(&mut self, mut batch: Vec<Box<dyn Write>>) -> std::result::Result<(), StoreError> {
+        while !batch.is_empty() {
+            let started = Instant::now();
+            let committed = self.write_some(&mut batch);
+            let ended = committed.as_ref().map_or(batch.len(), |written| *written);
+            self.tally.taken(ended);
+            // Before anyone is answered, who may then come back.
+            self.came = self.tally.waiting();
+            let ended = batch.drain(..ended);
+            match committed {
+                Ok(_) => {
+                    self.tally.committed(ended.len(), started.elapsed());
+                    self.behind += ended.len() as u64;
+                    let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
+                    if size != self.size {
+                        self.size = size;
+                        // Before anyone is answered, who may then end the program: what was recorded is stated first. If
+                        // nobody makes checkpoints any more, it is about to end.
+                        let _ = self.grown.send(Message::Grown(size));
+                    }
+                    ended.for_each(|write| write.answer());
+                }
+                Err(error) => {
+                    // Nothing of these was written, and what is remembered may be ahead of the log.
+                    self.heads = None;
+                    self.tally.failed(&error);
+                    ended.for_each(|write| write.fail(&error));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the first of the writes in one transaction; again, if the connection was lost and nothing was written. Whoever
+    /// waits is told of that only when it lasts. Returns how many that were.
+    fn write_some(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<usize, StoreError> {
         let started = Instant::now();
-        let committed = loop {
-            match self.write_once(&mut batch) {
+        loop {
+            match self.write_once(batch) {
                 Err(StoreError::Lost | StoreError::NotWritten) if started.elapsed() < AGAIN_FOR => {
                     // What is remembered may be ahead of the log.
                     self.heads = None;
                     std::thread::sleep(AGAIN_AFTER);
                 }
-                committed => break committed,
-            }
-        };
-        self.tally.taken(batch.len());
-        // Before anyone is answered, who may then come back.
-        self.came = self.tally.waiting();
-        match &committed {
-            Ok(()) => {
-                self.tally.committed(batch.len(), started.elapsed());
-                self.behind += batch.len() as u64;
-                let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
-                if size != self.size {
-                    self.size = size;
-                    // Before anyone is answered, who may then end the program: what was recorded is stated first. If
-                    // nobody makes checkpoints any more, it is about to end.
-                    let _ = self.grown.send(Message::Grown(size));
-                }
-                batch.into_iter().for_each(|write| write.answer());
-            }
-            Err(error) => {
-                // Nothing of this batch was written, and what is remembered may be ahead of the log.
-                self.heads = None;
-                self.tally.failed(error);
-                batch.into_iter().for_each(|write| write.fail(error));
+                committed => return committed,
             }
         }
-        committed
     }
 
-    fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<(), StoreError> {
+    fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<usize, StoreError> {
         let Work { store, clock, heads, leaf, link, .. } = self;
+        if let Some(heads) = heads {
+            heads.forget_most();
+        }
         let needs = match store.reads_ahead() {
             true => Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs())),
             false => Needs::default(),
         };
+        let mut written = 0;
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);
-            batch.iter_mut().try_for_each(|write| write.run(&mut step))?;
+            written = 0;
+            for write in &mut *batch {
+                write.run(&mut step)?;
+                written += 1;
+                if step.is_full() {
+                    break;
+                }
+            }
             step.flush()
         };
         catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
-            .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())))
+            .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())))?;
+        Ok(written)
     }
 }
 

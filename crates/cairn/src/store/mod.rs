@@ -366,7 +366,8 @@ pub trait StoreWriter: Send {
     fn reads_ahead(&self) -> bool {
         false
     }
-    /// Runs `work` in one transaction that no other writer can come between. It may ask for more than `needs`, or less.
+    /// Runs `work` in one transaction that no other writer can come between. It may ask for more than `needs`, or less. Where
+    /// `needs` says what is known of the log, `work` may be run twice, the first time for nothing.
     fn transaction(
         &mut self,
         needs: &Needs,
@@ -386,6 +387,10 @@ pub trait StoreWriter: Send {
 
 /// What can be read and written inside one transaction.
 pub trait Append {
+    /// Whether so much was written that what follows had better be another transaction.
+    fn is_full(&self) -> bool {
+        false
+    }
     /// Entries in the log, and the root of the tree over them.
     fn head(&mut self) -> Result<(u64, Sha)>;
     /// Nodes of the tree, by level and index, in the order in which they are asked for; level 0 is the hash of an entry.

@@ -23,6 +23,20 @@ pub struct Heads {
 }
 
 impl Heads {
+    /// Makes room, if more is remembered than should be.
+    pub fn forget_most(&mut self) {
+        if self.tasks.len().max(self.sessions.len()) > MAX_REMEMBERED {
+            self.tasks.clear();
+            self.sessions.clear();
+        }
+        if self.parents.len() > MAX_REMEMBERED {
+            self.parents.clear();
+        }
+        if self.memories.len() > MAX_REMEMBERED {
+            self.memories.clear();
+        }
+    }
+
     /// What a transaction should have read when it begins, of all that its writes will ask for.
     pub fn needs(heads: Option<&Heads>, asked: impl Iterator<Item = Need>) -> Needs {
         let known = heads.map(|heads| (heads.edge.size(), heads.edge.root()));
@@ -54,20 +68,10 @@ impl Heads {
     ) -> Result<&'h mut Heads, StoreError> {
         let (size, root) = tx.head()?;
         let left = remembered.take();
-        let mut heads = match left {
+        let heads = match left {
             Some(left) if left.edge.size() == size && left.edge.root() == root => left,
             left => Heads::read(size, left, tx)?,
         };
-        if heads.tasks.len().max(heads.sessions.len()) > MAX_REMEMBERED {
-            heads.tasks.clear();
-            heads.sessions.clear();
-        }
-        if heads.parents.len() > MAX_REMEMBERED {
-            heads.parents.clear();
-        }
-        if heads.memories.len() > MAX_REMEMBERED {
-            heads.memories.clear();
-        }
         Ok(remembered.insert(heads))
     }
 

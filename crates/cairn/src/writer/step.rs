@@ -255,6 +255,11 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Whether what follows had better be another transaction.
+    pub fn is_full(&self) -> bool {
+        self.tx.is_full()
+    }
+
     /// Writes the heads that have moved.
     pub fn flush(self) -> std::result::Result<(), StoreError> {
         if !self.grew {

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use cairn::{Cairn, Filter, NewThought, Scope, Thought, ThoughtType};
 
-use crate::harness::TestCairn;
+use crate::harness::{TestCairn, on_postgres};
 
 /// Every task's chain is one line, and every acknowledged thought is in it.
 fn assert_unforked(cairn: &Cairn, tasks: &[&str], acknowledged: &HashSet<String>) {
@@ -87,4 +87,34 @@ fn a_reader_sees_what_was_acknowledged() {
         let id = db.record(draft).unwrap().id;
         assert!(reader.get(id.as_str()).unwrap().is_some());
     }
+}
+
+#[test]
+fn long_texts_that_wait_go_in_several_transactions_on_postgres() {
+    if !on_postgres() {
+        return;
+    }
+    let db = TestCairn::real();
+    let before = db.record(NewThought::new(ThoughtType::Plan, "first").task("t").agent("a")).unwrap();
+    let commits = db.cairn.activity().commits;
+    let holder = db.sql();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let content = "x".repeat(1 << 20);
+    std::thread::scope(|scope| {
+        for _ in 0..40 {
+            let (cairn, content) = (db.cairn.clone(), content.clone());
+            scope.spawn(move || {
+                cairn.record(NewThought::new(ThoughtType::Plan, content).task("t").agent("a")).unwrap()
+            });
+        }
+        while db.cairn.activity().queued < 40 {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        holder.execute_batch("COMMIT").unwrap();
+    });
+    // The first of them may have been alone when it was taken; what came meanwhile is 39 MiB.
+    let commits = db.cairn.activity().commits - commits;
+    assert!((3..=6).contains(&commits), "{commits}");
+    assert_eq!(db.get(before.id.as_str()).unwrap().unwrap().seq, before.seq);
+    assert_eq!(db.check().log_size, before.seq + 41);
 }

@@ -77,14 +77,19 @@ fn draft(task: &str) -> NewThought {
     NewThought::new(ThoughtType::Analysis, "from afar").task(task).agent("a")
 }
 
-/// The fewest round trips that one of several attempts took: a busy machine takes longer, and never less.
-fn trips(mut attempt: impl FnMut(usize)) -> u32 {
-    let took = |round| {
+/// The fewest round trips that one of several attempts took: a busy machine takes longer, and never less. Once it took no
+/// more than `expected`, that is it.
+fn trips(expected: u32, mut attempt: impl FnMut(usize)) -> u32 {
+    let mut fewest = u32::MAX;
+    for round in 0..30 {
         let started = Instant::now();
         attempt(round);
-        (started.elapsed().as_secs_f64() / AWAY.as_secs_f64()) as u32
-    };
-    (0..5).map(took).min().unwrap()
+        fewest = fewest.min((started.elapsed().as_secs_f64() / AWAY.as_secs_f64()) as u32);
+        if fewest <= expected {
+            break;
+        }
+    }
+    fewest
 }
 
 #[test]
@@ -106,16 +111,20 @@ fn an_append_takes_one_round_trip_alone_and_two_whoever_wrote_before_and_whateve
     here.record(draft("far")).unwrap();
     here.record(about(100, &parent)).unwrap();
 
-    assert_eq!(trips(|_| drop(here.record(draft("far")).unwrap())), 1, "alone");
-    assert_eq!(trips(|round| drop(here.record(draft(&format!("new {round}"))).unwrap())), 2, "a new label");
-    assert_eq!(trips(|round| drop(here.record(about(round, &parent)).unwrap())), 2, "a key");
-    let after_another = trips(|round| {
+    assert_eq!(trips(1, |_| drop(here.record(draft("far")).unwrap())), 1, "alone");
+    assert_eq!(
+        trips(2, |round| drop(here.record(draft(&format!("new {round}"))).unwrap())),
+        2,
+        "a new label"
+    );
+    assert_eq!(trips(2, |round| drop(here.record(about(round, &parent)).unwrap())), 2, "a key");
+    let after_another = trips(2, |round| {
         // This one is quick: what is measured is the other.
         parent = near.record(draft("near")).unwrap().id.to_string();
         here.record(about(200 + round, &parent)).unwrap();
     });
     assert_eq!(after_another, 2, "after another server wrote, on what it wrote");
-    let many = trips(|round| {
+    let many = trips(4, |round| {
         near.record(draft("near")).unwrap();
         let drafts = (0..20).map(|i| draft(&format!("{round}/{i}")).idempotency_key(format!("{round}/{i}")));
         let answers: Vec<_> = drafts.map(|draft| here.record_async(draft)).collect();

@@ -98,16 +98,32 @@ impl Cluster {
     /// Kills it and everything it has started, as a machine that goes down would.
     pub fn kill(&self) {
         let Some(postmaster) = self.postmaster() else { return };
-        let list = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
-        let children: Vec<i32> =
-            list.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect();
-        for process in std::iter::once(postmaster).chain(children) {
-            let _ = kill_process(Pid::from_raw(process).unwrap(), Signal::KILL);
-        }
+        self.signal(Signal::KILL);
         let began = Instant::now();
         while Path::new(&format!("/proc/{postmaster}")).exists() {
             assert!(began.elapsed() < PATIENCE, "the server does not die");
             std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Has it hang: connections stay, and nobody answers.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Has it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    /// To the server and everything it has started.
+    fn signal(&self, signal: Signal) {
+        let Some(postmaster) = self.postmaster() else { return };
+        let list = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+        let children: Vec<i32> =
+            list.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        for process in std::iter::once(postmaster).chain(children) {
+            let _ = kill_process(Pid::from_raw(process).unwrap(), signal);
         }
     }
 

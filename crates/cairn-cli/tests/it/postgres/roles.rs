@@ -177,3 +177,48 @@ fn a_server_lives_its_whole_life_without_a_right_to_change_what_is_recorded() {
     drop(server);
     place.fine("cairn_redactor", &["verify"]);
 }
+
+#[test]
+fn a_server_keeps_what_it_may_when_the_owner_brings_the_schema_up_to_date() {
+    let Some(place) = Place::start() else { return };
+    place.fine("cairn_owner", &["record", "plan", "before", "-t", "t"]);
+    assert!(place.grant().status.success());
+    place.cluster.sql("ALTER TABLE cairn.log DROP COLUMN fence; UPDATE cairn.cairn_version SET version = 1");
+    let refused = place.refused("cairn_server", &["record", "plan", "too early", "-t", "t"]);
+    assert!(refused.contains("role that owns the schema"), "{refused}");
+    place.fine("cairn_owner", &["list"]);
+    place.fine("cairn_server", &["record", "plan", "after", "-t", "t"]);
+    assert!(place.fine("cairn_server", &["doctor"]).contains("the server takes records of this role"));
+
+    // Without it nothing is recorded: after a lost connection nobody could tell what became of it.
+    place.cluster.sql("REVOKE UPDATE (fence) ON cairn.log FROM cairn_server");
+    let refused = place.refused("cairn_server", &["record", "plan", "refused", "-t", "t"]);
+    assert!(refused.contains("refuses this to the role"), "{refused}");
+    let doctor = place.command("cairn_server", &["doctor"]).output().unwrap();
+    assert!(text(&doctor.stdout).contains("refuses this to the role"), "{}", text(&doctor.stdout));
+    assert_eq!(
+        place.cluster.sql("SELECT string_agg(content, ' ' ORDER BY seq) FROM cairn.thought"),
+        "before after"
+    );
+}
+
+#[test]
+fn a_project_is_set_up_on_a_server_that_is_named() {
+    let Some(place) = Place::start() else { return };
+    let project = tempfile::tempdir().unwrap();
+    let init = |place: &Place| {
+        let output = place.command("cairn_owner", &["init"]).current_dir(project.path()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(
+            text(&output.stderr).contains("agents are started with CAIRN_DB set"),
+            "{}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    };
+    let made = init(&place);
+    assert!(made.starts_with("Made postgres://") && made.contains(".mcp.json"), "{made}");
+    assert!(init(&place).starts_with("Found postgres://"));
+    assert!(!project.path().join(".cairn/cairn.db").exists());
+    assert_eq!(place.cluster.sql("SELECT size FROM cairn.log"), "1");
+}

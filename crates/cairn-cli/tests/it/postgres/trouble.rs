@@ -187,3 +187,23 @@ fn a_full_disk_of_the_server_leaves_nothing_half_written_and_is_over_when_there_
     cairn.record(thought(noise(kept))).unwrap();
     assert!(cairn.verify(&Scope::All).unwrap().valid());
 }
+
+#[test]
+fn a_server_that_hangs_makes_callers_busy_and_they_go_on_afterwards() {
+    let Some(cluster) = Cluster::start("") else { return };
+    let cairn = Cairn::open(cluster.address()).unwrap();
+    cairn.record(thought("before")).unwrap();
+    // Later than this what is sent first is no commit, so it is known that nothing was written.
+    std::thread::sleep(Duration::from_secs(6));
+    cluster.freeze();
+    let began = Instant::now();
+    let refused = cairn.record(thought("refused")).unwrap_err();
+    assert_eq!(refused.code(), "BUSY", "{refused}");
+    assert!(refused.to_string().contains("nothing was written"), "{refused}");
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+    cluster.thaw();
+    cairn.record(thought("after")).unwrap();
+    let contents = "SELECT string_agg(content, ' ' ORDER BY seq) FROM cairn.thought";
+    assert_eq!(cluster.sql(contents), "before after");
+    assert!(cairn.verify(&Scope::All).unwrap().valid());
+}

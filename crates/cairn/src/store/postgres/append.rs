@@ -13,7 +13,7 @@ use super::batch::Batch;
 use super::connect::{Link, answered, in_time};
 use super::needs::Found;
 use super::row::{get, number, sha};
-use super::transaction::{Head, begin, send};
+use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
 use super::{Result, context, memory, read, redact, token};
 use crate::context::ContextHead;
@@ -21,6 +21,9 @@ use crate::store::{
     Append, BriefRow, ContextRow, EventRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
     SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
 };
+
+/// The most bytes of text in one transaction, more or less: others wait for it, and a message has at most a gigabyte.
+const MAX_BYTES: usize = 16 << 20;
 
 /// A transaction under way. What is written waits, and is sent at the end.
 pub struct PostgresAppend {
@@ -31,6 +34,8 @@ pub struct PostgresAppend {
     pub batch: Batch,
     /// The first entry of the transaction: where, and its hash.
     pub first: Option<(u64, Sha)>,
+    /// Bytes of text that were written.
+    pub bytes: usize,
     /// Whether the log's head is locked. If it is not, what is asked for was read before, and nothing is sent to the server
     /// but one statement at the end.
     pub is_locked: bool,
@@ -59,7 +64,7 @@ impl PostgresAppend {
     /// Writes what waits, so that it can be read.
     fn flush(&mut self) -> Result<()> {
         let batch = std::mem::take(&mut self.batch);
-        self.wait(async |link| answered(send(link, &batch, false)).await).map(drop)
+        self.wait(async |link| answered(send(link, ready(link, &batch).await?, false)).await).map(drop)
     }
 
     fn one(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Option<Row>> {
@@ -77,6 +82,10 @@ fn is_random(id: &str) -> bool {
 }
 
 impl Append for PostgresAppend {
+    fn is_full(&self) -> bool {
+        self.bytes >= MAX_BYTES
+    }
+
     fn head(&mut self) -> Result<(u64, Sha)> {
         Ok(self.head.place())
     }
@@ -178,6 +187,7 @@ impl Append for PostgresAppend {
 
     fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
         self.head.contexts = self.head.contexts.max(row.id);
+        self.bytes += row.metadata.map_or(0, str::len);
         self.wait(async |link| context::insert(link, row).await)
     }
 
@@ -226,18 +236,21 @@ impl Append for PostgresAppend {
         if let Some(key) = row.idempotency_key {
             self.found.is_free_for_event(key);
         }
+        self.bytes += row.body.len();
         self.batch.event(row);
         Ok(())
     }
 
     fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
         self.found.body(digest);
+        self.bytes += data.len();
         self.batch.body(digest, seq, data);
         Ok(())
     }
 
     fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
         self.found.brief(row.id);
+        self.bytes += row.data.map_or(0, str::len);
         self.wait(async |link| memory::insert_brief(link, row).await)
     }
 
@@ -269,6 +282,7 @@ impl Append for PostgresAppend {
         if let Some(key) = row.idempotency_key {
             self.found.is_free(key);
         }
+        self.bytes += row.content.map_or(0, str::len) + row.metadata.map_or(0, str::len);
         self.batch.thought(row);
         Ok(())
     }

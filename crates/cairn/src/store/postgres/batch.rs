@@ -58,8 +58,9 @@ const SESSION_HEADS: Part = Part {
       WHERE session.no = moved.no AND {if}",
     types: &["bigint", "bigint"],
 };
-/// The log moves on, if it still is the one that the rest was made for.
-const LOG: &str = "UPDATE log SET size = $1, root = $2 WHERE one = 1 AND size = $3 AND root = $4 AND fence = $5 RETURNING 1";
+/// The log moves on, if it still is the one that the rest was made for. The fence stays; but a role that may not move it, as
+/// it has to when a connection is lost, is told now and not then.
+const LOG: &str = "UPDATE log SET size = $1, root = $2, fence = fence WHERE one = 1 AND size = $3 AND root = $4 AND fence = $5 RETURNING 1";
 
 /// What waits.
 #[derive(Default)]

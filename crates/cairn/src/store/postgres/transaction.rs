@@ -8,12 +8,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cairn_core::Sha;
 use futures::future::{join, join4};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
 
 use super::append::PostgresAppend;
 use super::batch::Batch;
@@ -30,6 +32,9 @@ use crate::store::{Append, FoldRow, Need, Needs, StoreError, StoreWriter};
 const PLANS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_hashjoin = off;
     SET enable_mergejoin = off; SET jit = off; SET default_transaction_isolation = 'read committed'";
+/// For how long after an answer a connection is believed to lead to a server that answers. What is sent to one that does not
+/// must not be a commit, of which nobody would know what became.
+const FRESH: Duration = Duration::from_secs(5);
 /// How long others are waited for before it is said that nothing can be written now.
 const PROBE_PATIENCE: &str = "2s";
 
@@ -50,9 +55,9 @@ struct PostgresWriter {
     runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
     link: Option<Link>,
-    /// The log's head as the last transaction left it; none if it was not where it had been left before that, since then it
-    /// probably is not again.
-    left: Option<Head>,
+    /// The log's head as the last transaction left it, and when; none if it was not where it had been left before that, since
+    /// then it probably is not again.
+    left: Option<(Head, Instant)>,
 }
 
 impl PostgresWriter {
@@ -95,7 +100,8 @@ impl PostgresWriter {
 
     /// Reads what will be asked for without locking anything, if the log is where this server left it, as far as it knows.
     fn foresee(&mut self, needs: &Needs) -> Option<(Head, Found)> {
-        let head = self.left.filter(|left| needs.known == Some(left.place()))?;
+        let (head, _) =
+            self.left.filter(|(head, at)| needs.known == Some(head.place()) && at.elapsed() < FRESH)?;
         let link = self.link.as_ref().filter(|link| !link.client().is_closed())?;
         match wait(&self.runtime, in_time(ask(link, &needs.unknown))) {
             Ok(found) => Some((head, found)),
@@ -118,8 +124,16 @@ impl PostgresWriter {
         self.left = None;
         let Some(link) = self.link.take() else { return Err(StoreError::Lost) };
         let batch = Batch::default();
-        let mut append =
-            PostgresAppend { link, runtime: runtime.clone(), head, found, batch, first: None, is_locked };
+        let mut append = PostgresAppend {
+            link,
+            runtime: runtime.clone(),
+            head,
+            found,
+            batch,
+            first: None,
+            bytes: 0,
+            is_locked,
+        };
         let mut done = work(&mut append);
         if done.is_ok() && append.batch.grown().is_none() {
             // Nothing would tell whether the log is where it was.
@@ -132,7 +146,7 @@ impl PostgresWriter {
                 wait(&runtime, self.commit(&batch, first, is_locked))?;
                 let left = batch.grown().unwrap_or(head);
                 self.pool.seen().fetch_max(left.size as u64, Ordering::Relaxed);
-                self.left = Some(left);
+                self.left = Some((left, Instant::now()));
                 Ok(())
             }
             Err(error) => {
@@ -150,8 +164,16 @@ impl PostgresWriter {
     /// answer that it was done, with a warning that the standby may not have it; so a warning counts as no answer.
     async fn commit(&mut self, batch: &Batch, first: Option<(u64, Sha)>, is_locked: bool) -> Result<()> {
         let Some(link) = &self.link else { return Err(StoreError::Lost) };
+        let ready = match ready(link, batch).await {
+            Ok(ready) => ready,
+            Err(error) => {
+                // Nothing was sent to be written.
+                self.link = None;
+                return Err(error);
+            }
+        };
         link.take_warning();
-        match timeout(ANSWER, send(link, batch, is_locked)).await {
+        match timeout(ANSWER, send(link, ready, is_locked)).await {
             Ok(Ok(is_written)) if !link.take_warning() => {
                 is_written.then_some(()).ok_or(StoreError::NotWritten)
             }
@@ -280,18 +302,26 @@ async fn ask(link: &Link, needs: &[Need]) -> Result<Found> {
     Found::new(question, answers)
 }
 
-/// Sends what waits, and the commit behind it if there is to be one, which does nothing if the rest failed. Without a
-/// transaction around it, it is one by itself. False if the log was another than it was made for: then nothing was written.
+/// A statement that is prepared, and its values.
+pub type Ready<'b> = Option<(Statement, Vec<&'b (dyn ToSql + Sync)>)>;
+
+/// Prepares what waits to be sent; none if nothing does.
+pub async fn ready<'b>(link: &Link, batch: &'b Batch) -> Result<Ready<'b>> {
+    let Some(statement) = batch.statement() else { return Ok(None) };
+    Ok(Some((link.statement(&statement.sql).await?, statement.values)))
+}
+
+/// Sends it, and the commit behind it if there is to be one, which does nothing if the rest failed. Without a transaction
+/// around it, it is one by itself. False if the log was another than it was made for: then nothing was written.
 pub async fn send(
     link: &Link,
-    batch: &Batch,
+    ready: Ready<'_>,
     commit: bool,
 ) -> std::result::Result<bool, tokio_postgres::Error> {
     let client = link.client();
     let committed = async { if commit { client.batch_execute("COMMIT").await } else { Ok(()) } };
-    let Some(statement) = batch.statement() else { return committed.await.map(|()| true) };
-    let prepared = link.prepared(&statement.sql).await?;
-    let written = client.execute_raw(&prepared, statement.values.iter().copied());
+    let Some((statement, values)) = ready else { return committed.await.map(|()| true) };
+    let written = client.execute_raw(&statement, values);
     // Both are polled in this order, so that is the order in which they are sent.
     let (written, committed) = join(written, committed).await;
     let rows = written?;
@@ -311,8 +341,8 @@ impl StoreWriter for PostgresWriter {
         if let Some(foreseen) = self.foresee(needs) {
             match self.write(foreseen, false, work) {
                 // Others have appended meanwhile, and whoever is slower than they are must have a turn as well; or the
-                // server takes nothing now.
-                Err(StoreError::NotWritten | StoreError::NoPrimary) => {}
+                // connection was lost before anything was sent, or the server takes nothing now.
+                Err(StoreError::NotWritten | StoreError::Lost | StoreError::NoPrimary) => {}
                 done => return done,
             }
         }
@@ -333,8 +363,10 @@ impl StoreWriter for PostgresWriter {
                 None => planned(self.pool.open_at_once().await?).await?,
             };
             let end = if commit { "UPDATE derived SET through = through; COMMIT" } else { "ROLLBACK" };
+            // To explain a change takes the right to make it, and changes nothing.
             let probe = format!(
-                "BEGIN; SET LOCAL lock_timeout = '{PROBE_PATIENCE}'; SELECT 1 FROM log FOR UPDATE; {end}"
+                "BEGIN; SET LOCAL lock_timeout = '{PROBE_PATIENCE}'; SELECT 1 FROM log FOR UPDATE;
+                 EXPLAIN UPDATE log SET size = size, root = root, fence = fence; {end}"
             );
             let probed = answered(link.client().batch_execute(&probe)).await;
             self.link = Some(link);
