@@ -103,6 +103,14 @@ pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
     })
 }
 
+/// Where the key of a log is, if a file holds it.
+pub(crate) fn key_file(origin: &str) -> Result<Option<PathBuf>, CliError> {
+    Ok(match (StateFolder::find(), Signing::find()?) {
+        (Some(state), Signing::File) => Some(KeyFolder::new(state.keys()).path(origin)),
+        _ => None,
+    })
+}
+
 /// A log that is signed, but not from here.
 pub(crate) struct SignedElsewhere {
     /// The key that signs it.

@@ -121,7 +121,11 @@ fn key(cairn: &Cairn, origin: &str) -> Check {
             Err(error) => Check::problem("key", CliError::refused(error)),
             Ok(keys) => match &keys[..] {
                 [] => Check::ok("key", "none yet; the first checkpoint makes one"),
-                [key] => Check::ok("key", format!("{} signs checkpoints", key.id())),
+                [key] => {
+                    let place = state::key_file(origin).ok().flatten();
+                    let place = place.map(|file| format!("; it is in `{}`", file.display()));
+                    Check::ok("key", format!("{} signs checkpoints{}", key.id(), place.unwrap_or_default()))
+                }
                 [_, next, ..] => Check::warn(
                     "key",
                     format!("{} is about to take over, and both sign", next.id()),
