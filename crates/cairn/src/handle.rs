@@ -115,25 +115,24 @@ impl Cairn {
             timestamp: (options.clock)(),
         });
         let heads = options.heads.as_ref();
-        let (store, beside): (Arc<dyn Store>, PathBuf) =
-            match path.to_str().filter(|text| Address::is_one(text)) {
-                Some(text) => {
-                    let store = open_server(text, birth, heads)?;
-                    let store = match &options.replica {
-                        Some(replica) => read_from(store, replica)?,
-                        None => store,
-                    };
-                    (Arc::new(store), PathBuf::new())
-                }
-                None if options.replica.is_some() => {
-                    let why = "the database itself is a file, of which there are no replicas".to_string();
-                    return Err(OpenError::Replica { why });
-                }
-                None => {
-                    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-                    (Arc::new(open_file(path, options.durability, birth, heads)?), folder)
-                }
-            };
+        let (store, beside): (Arc<dyn Store>, PathBuf) = match Address::in_path(&path)? {
+            Some(text) => {
+                let store = open_server(text, birth, heads)?;
+                let store = match &options.replica {
+                    Some(replica) => read_from(store, replica)?,
+                    None => store,
+                };
+                (Arc::new(store), PathBuf::new())
+            }
+            None if options.replica.is_some() => {
+                let why = "the database itself is a file, of which there are no replicas".to_string();
+                return Err(OpenError::Replica { why });
+            }
+            None => {
+                let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+                (Arc::new(open_file(path, options.durability, birth, heads)?), folder)
+            }
+        };
         let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(|| beside.join("roadmaps")));
         let standing = store.place().map_or(Standing::Unknown, |place| standing_of(heads, &*store, place));
         Ok(Cairn {
@@ -503,7 +502,7 @@ pub(crate) fn open_existing(
     path: &Path,
     durability: Durability,
 ) -> std::result::Result<Arc<dyn Store>, OpenError> {
-    match path.to_str().filter(|text| Address::is_one(text)) {
+    match Address::in_path(path)? {
         Some(text) => Ok(Arc::new(open_server(text, None, None)?)),
         None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, None)?)),
     }

@@ -90,7 +90,7 @@ impl Options {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Imported> {
         let path = path.as_ref();
-        if let Some(address) = path.to_str().filter(|text| Address::is_one(text)) {
+        if let Some(address) = Address::in_path(path)? {
             return import_to_server(address, bundle, keys, progress);
         }
         let taken = || {

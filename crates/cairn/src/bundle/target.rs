@@ -30,7 +30,7 @@ pub struct Target {
 impl Target {
     /// Opens what is there already, if anything is.
     pub fn find(to: &Path, durability: Durability) -> Result<Target> {
-        let on_server = to.to_str().is_some_and(Address::is_one);
+        let on_server = Address::in_path(to)?.is_some();
         let mut unfinished = to.as_os_str().to_os_string();
         unfinished.push(UNFINISHED);
         let unfinished = PathBuf::from(unfinished);

@@ -122,17 +122,17 @@ fn a_folder_and_a_server_are_no_files() {
     let run = place.run(&["--db", "postgres://ann:secret@127.0.0.1:1/cairn", "list"]);
     assert_eq!(run.code, 1);
     assert!(
-        run.err.starts_with("error: cannot open `postgres://127.0.0.1:1/cairn?schema=cairn`"),
+        run.err.contains("error: cannot open `postgres://127.0.0.1:1/cairn?schema=cairn`"),
         "{}",
         run.err
     );
     assert!(run.err.contains("the server does not answer") && !run.err.contains("secret"), "{}", run.err);
     let run = place.run(&["--db", "postgres://ann:secret@[/cairn?schema=No", "list"]);
     assert_eq!(run.code, 1);
-    assert!(run.err.starts_with("error: the address of the database cannot be used: "), "{}", run.err);
+    assert!(run.err.contains("error: the address of the database cannot be used: "), "{}", run.err);
     assert!(!run.err.contains("secret"), "{}", run.err);
     for (address, why) in [
-        ("postgres://ann:secret@h/cairn?shema=x", "`shema` is no parameter of an address"),
+        ("postgres://ann:secret@h/cairn?shema=x", "`shema` is no parameter that is understood here"),
         ("postgres://ann:secret@/cairn", "it names no host"),
         (
             "postgres://ann:secret@h/cairn?sslmode=some",

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
-use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{ChannelBinding, Host, SslMode, SslNegotiation, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -19,13 +19,36 @@ use super::connect::{PATIENCE, STATEMENT};
 use super::error::{connect_error, store_error};
 use super::suitable::{ASK, Triggers, suitable, without_triggers};
 use super::tls::tls;
+use super::written::{Written, is_address, mistaken};
 use crate::error::OpenError;
 use crate::store::StoreError;
 
-/// How long a server may take to accept a connection, and to answer on it.
+/// How long a server may take to accept a connection, and to answer on it, if nothing is said.
 const CONNECT: Duration = Duration::from_secs(5);
 /// What a database with several logs is told apart by, if nothing is said.
 const SCHEMA: &str = "cairn";
+/// What may stand behind the `?` of an address.
+const PARAMETERS: [&str; 19] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "options",
+    "password",
+    "port",
+    "schema",
+    "sslmode",
+    "sslnegotiation",
+    "sslrootcert",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
 
 /// Where a log is: servers, database, schema. Its `Display` says so without the password.
 #[derive(Clone)]
@@ -35,6 +58,8 @@ pub struct Address {
     /// The one that is tried first: the last that took a connection.
     first: Arc<AtomicUsize>,
     tls: Option<MakeRustlsConnect>,
+    /// How long each may take to accept a connection, and to answer on it.
+    time: Duration,
     schema: String,
     shown: String,
 }
@@ -52,96 +77,84 @@ impl fmt::Display for Address {
     }
 }
 
+/// What an address is for.
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    /// It is written to.
+    Database,
+    /// It is only read from.
+    Replica,
+}
+
 impl Address {
     /// Whether a name is an address and not a file.
     pub fn is_one(text: &str) -> bool {
-        text.starts_with("postgres://") || text.starts_with("postgresql://")
+        is_address(text)
+    }
+
+    /// Why a name is neither an address nor a file: it looks like an address that is written wrongly, and a file of that
+    /// name would show its password. Nothing of it is repeated.
+    pub fn mistaken(name: &str) -> Option<String> {
+        mistaken(name)
+    }
+
+    /// The address that a path is, none if it is a file. What is neither is refused.
+    pub fn in_path(path: &Path) -> std::result::Result<Option<&str>, OpenError> {
+        match mistaken(&path.to_string_lossy()) {
+            Some(why) => Err(OpenError::Address { why }),
+            None => Ok(path.to_str().filter(|text| is_address(text))),
+        }
     }
 
     /// Reads `postgres://user:password@host,host2/database?schema=name&sslmode=verify-full&sslrootcert=FILE&…`.
     pub fn parse(text: &str) -> std::result::Result<Address, String> {
-        let (rest, parameters) = text.split_once('?').unwrap_or((text, ""));
-        let mut ours = Ours::default();
-        let mut theirs = Vec::new();
-        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("schema", name)) => ours.schema = Some(name.to_string()),
-                Some(("sslrootcert", file)) => ours.roots = Some(PathBuf::from(file.replace("%2F", "/"))),
-                Some(("sslmode", mode)) => ours.mode = Some(mode.to_string()),
-                _ => theirs.push(parameter),
-            }
-        }
-        let config =
-            if theirs.is_empty() { rest.to_string() } else { format!("{rest}?{}", theirs.join("&")) };
-        for parameter in &theirs {
-            if format!("postgres://user@host/database?{parameter}").parse::<Config>().is_err() {
-                let name = parameter.split_once('=').map_or(*parameter, |(name, _)| name);
-                return Err(format!("`{name}` is no parameter of an address, or its value cannot be used"));
-            }
-        }
-        // What the parser says may repeat the address, and with it the password.
-        let mut config: Config = config
-            .parse()
-            .map_err(|_| "it cannot be read; it must be postgres://USER@HOST/DATABASE".to_string())?;
-        let schema = ours.schema.unwrap_or_else(|| SCHEMA.to_string());
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if schema.is_empty() || schema.len() > 63 || !schema.chars().all(plain) {
-            return Err(format!(
-                "schema: must be up to 63 lower-case letters, digits and _, found `{schema}`"
-            ));
-        }
-        // A socket of this machine is never encrypted, whatever is asked for; PostgreSQL's own clients do the same.
-        let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
-        if !config.get_hosts().is_empty() && !config.get_hosts().iter().any(is_remote) {
-            ours.mode = Some("disable".to_string());
-        }
-        let tls = match ours.mode.as_deref() {
-            Some("disable") => None,
-            None | Some("prefer" | "require" | "verify-full") => {
-                Some(tls(ours.roots.as_deref(), ours.mode.as_deref())?)
-            }
-            Some(other) => {
-                return Err(format!(
-                    "sslmode: must be disable, prefer, require or verify-full, found `{other}`"
-                ));
-            }
-        };
-        config.ssl_mode(match ours.mode.as_deref() {
-            Some("disable") => SslMode::Disable,
-            None | Some("prefer") => SslMode::Prefer,
-            _ => SslMode::Require,
-        });
-        config.application_name("cairn").connect_timeout(CONNECT).keepalives_idle(Duration::from_secs(30));
-        config.tcp_user_timeout(PATIENCE);
-        if config.get_hosts().len() > 1 && config.get_target_session_attrs() == TargetSessionAttrs::Any {
-            // Of several servers only the primary takes records.
-            config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        }
-        let shown = shown(&config, &schema);
-        Ok(Address { servers: one_by_one(&config)?, first: Arc::default(), tls, schema, shown })
+        let (written, asked) = Asked::read(text, Purpose::Database)?;
+        Address::new(written, asked)
     }
 
     /// Reads the address of a replica of this database: the same schema in any server of those that are named.
     pub fn of_replica(&self, text: &str) -> std::result::Result<Address, String> {
-        let mut replica = Address::parse(text)?;
-        let names_one = text
-            .split_once('?')
-            .is_some_and(|(_, rest)| rest.split('&').any(|one| one.starts_with("schema=")));
-        if names_one && replica.schema != self.schema {
-            return Err(format!(
-                "schema: must be that of the database, `{}`, found `{}`",
-                self.schema, replica.schema
-            ));
-        }
-        if !text.contains("target_session_attrs=") {
-            for server in &mut replica.servers {
-                server.target_session_attrs(TargetSessionAttrs::Any);
+        let (written, mut asked) = Asked::read(text, Purpose::Replica)?;
+        match &asked.schema {
+            Some(found) if *found != self.schema => {
+                return Err(format!(
+                    "schema: must be that of the database, `{}`, found `{found}`",
+                    self.schema
+                ));
             }
+            _ => asked.schema = Some(self.schema.clone()),
         }
-        let servers = replica.shown.trim_end_matches(&*replica.schema);
-        replica.shown = format!("{servers}{}", self.schema);
-        replica.schema = self.schema.clone();
-        Ok(replica)
+        Address::new(written, asked)
+    }
+
+    fn new(written: Written, asked: Asked) -> std::result::Result<Address, String> {
+        let Asked { mut config, schema, roots, mode, time, .. } = asked;
+        let schema = schema.unwrap_or_else(|| SCHEMA.to_string());
+        // A socket of this machine is never encrypted, whatever is asked for; PostgreSQL's own clients do the same.
+        let is_remote = |host: &Host| matches!(host, Host::Tcp(_));
+        let is_any_remote = written.servers.iter().any(|(host, _)| is_remote(host));
+        let tls = match mode {
+            Mode::Disable => None,
+            _ if !is_any_remote => None,
+            mode => Some(tls(roots.as_deref(), mode == Mode::VerifyFull)?),
+        };
+        written.user.as_ref().map(|user| config.user(user));
+        written.password.as_ref().map(|password| config.password(password));
+        written.database.as_ref().map(|database| config.dbname(database));
+        config.connect_timeout(time);
+        let server = |(host, port): &(Host, u16)| {
+            let mut one = config.clone();
+            match host {
+                Host::Tcp(name) => one.host(name).ssl_mode(mode.on_the_network()),
+                #[cfg(unix)]
+                Host::Unix(folder) => one.host_path(folder).ssl_mode(SslMode::Disable),
+            };
+            one.port(*port);
+            one
+        };
+        let shown = shown(&written, &schema);
+        let servers = written.servers.iter().map(server).collect();
+        Ok(Address { servers, first: Arc::default(), tls, time, schema, shown })
     }
 
     /// The schema that the tables are in.
@@ -160,7 +173,7 @@ impl Address {
         let (count, first) = (self.servers.len(), self.first.load(Ordering::Relaxed));
         let mut why = StoreError::Unreachable;
         for index in (first..first + count).map(|index| index % count) {
-            match timeout(CONNECT, self.connect_to(&self.servers[index])).await {
+            match timeout(self.time, self.connect_to(&self.servers[index])).await {
                 Ok(Ok(opened)) => {
                     self.first.store(index, Ordering::Relaxed);
                     return Ok(opened);
@@ -180,7 +193,8 @@ impl Address {
     }
 
     async fn connect_to(&self, server: &Config) -> Result<Opened> {
-        let opened = match &self.tls {
+        let encrypted = server.get_ssl_mode() != SslMode::Disable;
+        let opened = match self.tls.as_ref().filter(|_| encrypted) {
             None => {
                 let (client, connection) = server.connect(NoTls).await.map_err(connect_error)?;
                 Opened { client, warned: serve(connection) }
@@ -228,65 +242,286 @@ where
     warned
 }
 
-/// The same, for each server by itself.
-fn one_by_one(config: &Config) -> std::result::Result<Vec<Config>, String> {
-    let (hosts, ports) = (config.get_hosts(), config.get_ports());
-    if hosts.is_empty() {
-        return Err("it names no host; the folder of a socket on this machine is one, written as \
-                    %2Fvar%2Frun%2Fpostgresql"
-            .to_string());
-    }
-    if !config.get_hostaddrs().is_empty() {
-        return Err("hostaddr: cannot be used; name the host, or its number, before the database".to_string());
-    }
-    if ports.len() > 1 && ports.len() != hosts.len() {
-        return Err(format!("it names {} servers and {} ports", hosts.len(), ports.len()));
-    }
-    let one = |(index, host): (usize, &Host)| {
-        let mut one = Config::new();
-        match host {
-            Host::Tcp(name) => one.host(name),
-            #[cfg(unix)]
-            Host::Unix(folder) => one.host_path(folder),
-        };
-        one.port(ports.get(index).or(ports.first()).copied().unwrap_or(5432));
-        config.get_user().map(|user| one.user(user));
-        config.get_password().map(|password| one.password(password));
-        config.get_dbname().map(|database| one.dbname(database));
-        config.get_options().map(|options| one.options(options));
-        config.get_application_name().map(|name| one.application_name(name));
-        config.get_connect_timeout().map(|time| one.connect_timeout(*time));
-        config.get_tcp_user_timeout().map(|time| one.tcp_user_timeout(*time));
-        one.keepalives(config.get_keepalives()).keepalives_idle(config.get_keepalives_idle());
-        one.ssl_mode(config.get_ssl_mode()).ssl_negotiation(config.get_ssl_negotiation());
-        one.channel_binding(config.get_channel_binding());
-        one.target_session_attrs(config.get_target_session_attrs());
-        one
-    };
-    Ok(hosts.iter().enumerate().map(one).collect())
+/// How connections are encrypted.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Disable,
+    Prefer,
+    Require,
+    VerifyFull,
 }
 
-#[derive(Default)]
-struct Ours {
+impl Mode {
+    fn read(text: &str) -> std::result::Result<Mode, String> {
+        let instead = match text {
+            "disable" => return Ok(Mode::Disable),
+            "prefer" => return Ok(Mode::Prefer),
+            "require" => return Ok(Mode::Require),
+            "verify-full" => return Ok(Mode::VerifyFull),
+            "allow" => "; take prefer, which encrypts if the server can",
+            "verify-ca" => "; take verify-full, which compares the name of the host as well",
+            _ => "",
+        };
+        Err(format!("sslmode: must be disable, prefer, require or verify-full, found `{text}`{instead}"))
+    }
+
+    fn on_the_network(self) -> SslMode {
+        match self {
+            Mode::Disable => SslMode::Disable,
+            Mode::Prefer => SslMode::Prefer,
+            Mode::Require | Mode::VerifyFull => SslMode::Require,
+        }
+    }
+}
+
+/// What the parameters of an address ask for.
+struct Asked {
+    /// What the driver does, for any of the servers.
+    config: Config,
     schema: Option<String>,
     roots: Option<PathBuf>,
-    mode: Option<String>,
+    mode: Mode,
+    time: Duration,
+    /// Which kind of server is taken.
+    target: Option<TargetSessionAttrs>,
+}
+
+impl Asked {
+    fn read(text: &str, purpose: Purpose) -> std::result::Result<(Written, Asked), String> {
+        let written = Written::read(text)?;
+        let mut config = Config::new();
+        config.application_name("cairn").keepalives_idle(Duration::from_secs(30)).tcp_user_timeout(PATIENCE);
+        let mut asked =
+            Asked { config, schema: None, roots: None, mode: Mode::Prefer, time: CONNECT, target: None };
+        for (name, value) in &written.parameters {
+            asked.take(name, value, purpose)?;
+        }
+        // Of several servers only the primary takes records.
+        let usual = match purpose {
+            Purpose::Database if written.servers.len() > 1 => TargetSessionAttrs::ReadWrite,
+            _ => TargetSessionAttrs::Any,
+        };
+        asked.config.target_session_attrs(asked.target.unwrap_or(usual));
+        Ok((written, asked))
+    }
+
+    fn take(&mut self, name: &str, value: &str, purpose: Purpose) -> std::result::Result<(), String> {
+        let number = |least: u32, most: u32| {
+            let number = value.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
+            number.ok_or_else(|| format!("{name}: must be a number from {least} to {most}"))
+        };
+        let seconds = || Ok::<_, String>(Duration::from_secs(number(1, 86_400)?.into()));
+        let must_be = |what: &str| Err(format!("{name}: must be {what}, found `{value}`"));
+        match name {
+            "schema" => {
+                let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+                if value.is_empty() || value.len() > 63 || !value.chars().all(plain) {
+                    return must_be("up to 63 lower-case letters, digits and _");
+                }
+                self.schema = Some(value.to_string());
+            }
+            "sslmode" => self.mode = Mode::read(value)?,
+            "sslrootcert" => self.roots = Some(PathBuf::from(value)),
+            "sslnegotiation" => match value {
+                "postgres" => drop(self.config.ssl_negotiation(SslNegotiation::Postgres)),
+                "direct" => drop(self.config.ssl_negotiation(SslNegotiation::Direct)),
+                _ => return must_be("postgres or direct"),
+            },
+            "channel_binding" => match value {
+                "disable" => drop(self.config.channel_binding(ChannelBinding::Disable)),
+                "prefer" => drop(self.config.channel_binding(ChannelBinding::Prefer)),
+                "require" => drop(self.config.channel_binding(ChannelBinding::Require)),
+                _ => return must_be("disable, prefer or require"),
+            },
+            "target_session_attrs" => self.target = Some(target(value, purpose)?),
+            "application_name" => drop(self.config.application_name(value)),
+            "options" => drop(self.config.options(value)),
+            "connect_timeout" => self.time = Duration::from_secs(number(1, 600)?.into()),
+            "keepalives" => drop(self.config.keepalives(number(0, 1)? == 1)),
+            "keepalives_idle" => drop(self.config.keepalives_idle(seconds()?)),
+            "keepalives_interval" => drop(self.config.keepalives_interval(seconds()?)),
+            "keepalives_count" => drop(self.config.keepalives_retries(number(1, 1000)?)),
+            "tcp_user_timeout" => {
+                let time = Duration::from_millis(number(1, 86_400_000)?.into());
+                self.config.tcp_user_timeout(time);
+            }
+            // What is done anyway.
+            "load_balance_hosts" if value == "disable" => {}
+            "load_balance_hosts" => {
+                return Err(
+                    "load_balance_hosts: cannot be used; the servers are asked in the order in which they \
+                            are named, beginning with the last that answered"
+                        .to_string(),
+                );
+            }
+            "hostaddr" => {
+                return Err(
+                    "hostaddr: cannot be used; name the host, or its number, before the database".to_string()
+                );
+            }
+            _ => {
+                return Err(format!(
+                    "`{name}` is no parameter that is understood here; those that are: {}",
+                    PARAMETERS.join(", ")
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which kind of server is taken.
+fn target(value: &str, purpose: Purpose) -> std::result::Result<TargetSessionAttrs, String> {
+    match (value, purpose) {
+        ("read-write" | "primary", _) => Ok(TargetSessionAttrs::ReadWrite),
+        ("any" | "read-only" | "standby" | "prefer-standby", Purpose::Database) => {
+            Err("target_session_attrs: this database is written to, so it must be read-write or primary; reads go \
+                 elsewhere with --read-db"
+                .to_string())
+        }
+        ("any", _) => Ok(TargetSessionAttrs::Any),
+        ("read-only" | "standby", _) => Ok(TargetSessionAttrs::ReadOnly),
+        (_, Purpose::Database) => {
+            Err(format!("target_session_attrs: must be read-write or primary, found `{value}`"))
+        }
+        (_, Purpose::Replica) => Err(format!(
+            "target_session_attrs: must be any, read-only, standby, read-write or primary, found `{value}`"
+        )),
+    }
 }
 
 /// Servers, database and schema, as they may be shown. What is remembered of a log outside is found by this name again, so
 /// the order in which servers are named does not count.
-fn shown(config: &Config, schema: &str) -> String {
-    let host = |(index, host): (usize, &Host)| {
-        let port = config.get_ports().get(index).or(config.get_ports().first()).copied().unwrap_or(5432);
-        match host {
-            Host::Tcp(name) => format!("{name}:{port}"),
-            #[cfg(unix)]
-            Host::Unix(folder) => format!("{}:{port}", folder.display().to_string().replace('/', "%2F")),
-        }
+fn shown(written: &Written, schema: &str) -> String {
+    let host = |(host, port): &(Host, u16)| match host {
+        Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+        Host::Tcp(name) => format!("{name}:{port}"),
+        #[cfg(unix)]
+        Host::Unix(folder) => format!("{}:{port}", folder.display().to_string().replace('/', "%2F")),
     };
-    let mut hosts: Vec<String> = config.get_hosts().iter().enumerate().map(host).collect();
+    let mut hosts: Vec<String> = written.servers.iter().map(host).collect();
     hosts.sort();
     hosts.dedup();
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    let database = written.database.as_deref().or(written.user.as_deref()).unwrap_or_default();
     format!("postgres://{}/{database}?schema={schema}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Address {
+        Address::parse(text).unwrap_or_else(|why| panic!("{text}: {why}"))
+    }
+
+    fn why(text: &str) -> String {
+        Address::parse(text).err().unwrap_or_else(|| panic!("{text} was read"))
+    }
+
+    #[test]
+    fn what_is_asked_for_is_done_by_each_server() {
+        let address = read(
+            "postgres://u@one,two/db?application_name=mine&connect_timeout=2&keepalives_idle=7&keepalives_interval=3\
+             &keepalives_count=4&tcp_user_timeout=1500&options=-cx%3Dy&channel_binding=require",
+        );
+        assert_eq!((address.time, address.servers.len()), (Duration::from_secs(2), 2));
+        for server in &address.servers {
+            assert_eq!(server.get_application_name(), Some("mine"));
+            assert_eq!(server.get_connect_timeout(), Some(&Duration::from_secs(2)));
+            assert_eq!(server.get_keepalives_idle(), Duration::from_secs(7));
+            assert_eq!(server.get_keepalives_interval(), Some(Duration::from_secs(3)));
+            assert_eq!(server.get_keepalives_retries(), Some(4));
+            assert_eq!(server.get_tcp_user_timeout(), Some(&Duration::from_millis(1500)));
+            assert_eq!(server.get_options(), Some("-cx=y"));
+            assert_eq!(server.get_channel_binding(), ChannelBinding::Require);
+        }
+        let usual = read("postgres://u@one/db");
+        assert_eq!(usual.time, CONNECT);
+        assert_eq!(usual.servers[0].get_application_name(), Some("cairn"));
+        assert!(!read("postgres://u@one/db?keepalives=0").servers[0].get_keepalives());
+    }
+
+    #[test]
+    fn a_socket_is_never_encrypted_and_a_host_beside_it_is() {
+        let modes = |text: &str| -> Vec<SslMode> {
+            read(text).servers.iter().map(|server| server.get_ssl_mode()).collect()
+        };
+        assert_eq!(modes("postgres://u@%2Frun,h/db"), [SslMode::Disable, SslMode::Prefer]);
+        assert_eq!(modes("postgres://u@h,%2Frun/db?sslmode=require"), [SslMode::Require, SslMode::Disable]);
+        assert_eq!(modes("postgres://u@h,%2Frun/db?sslmode=disable"), [SslMode::Disable; 2]);
+        assert!(read("postgres://u@%2Frun/db?sslmode=verify-full").tls.is_none());
+        for (mode, words) in [
+            ("bogus", "must be disable, prefer, require or verify-full, found `bogus`"),
+            ("verify-ca", "take verify-full"),
+            ("allow", "take prefer"),
+        ] {
+            for host in ["h", "%2Frun"] {
+                let why = why(&format!("postgres://u@{host}/db?sslmode={mode}"));
+                assert!(why.contains(words), "{why}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_database_is_written_to_and_a_replica_is_any_server() {
+        use TargetSessionAttrs::{Any, ReadOnly, ReadWrite};
+        let target = |address: Address| address.servers[0].get_target_session_attrs();
+        let of_replica = |text: &str| read("postgres://u@h/db?schema=s").of_replica(text);
+        assert_eq!(target(read("postgres://u@h/db")), Any);
+        assert_eq!(target(read("postgres://u@h,i/db")), ReadWrite);
+        for value in ["read-write", "primary"] {
+            assert_eq!(target(read(&format!("postgres://u@h/db?target_session_attrs={value}"))), ReadWrite);
+        }
+        for value in ["any", "read-only", "standby", "prefer-standby"] {
+            let why = why(&format!("postgres://u@h/db?target_session_attrs={value}"));
+            assert!(why.contains("this database is written to") && why.contains("--read-db"), "{why}");
+        }
+        assert!(why("postgres://u@h/db?target_session_attrs=x").contains("found `x`"));
+        assert_eq!(of_replica("postgres://u@h,i/db").map(target), Ok(Any));
+        for (value, expected) in
+            [("any", Any), ("read-only", ReadOnly), ("standby", ReadOnly), ("primary", ReadWrite)]
+        {
+            let text = format!("postgres://u@h,i/db?target_session_attrs={value}");
+            assert_eq!(of_replica(&text).map(target), Ok(expected));
+        }
+        let refused = of_replica("postgres://u@h/db?target_session_attrs=prefer-standby").map(target);
+        assert!(refused.is_err_and(|why| why.contains("must be any, read-only")));
+        let schema = |text: &str| of_replica(text).map(|address| address.to_string());
+        assert_eq!(schema("postgres://h/db"), Ok("postgres://h:5432/db?schema=s".to_string()));
+        assert_eq!(schema("postgres://h/db?schema=%73"), Ok("postgres://h:5432/db?schema=s".to_string()));
+        assert!(schema("postgres://h/db?schema=t").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused_by_its_name() {
+        for (parameter, words) in [
+            ("shema=x", "`shema` is no parameter that is understood here"),
+            ("schema=No", "schema: must be up to 63 lower-case letters, digits and _, found `No`"),
+            ("schema=", "schema: must be"),
+            ("load_balance_hosts=random", "in the order in which they are named"),
+            ("hostaddr=127.0.0.1", "hostaddr: cannot be used"),
+            ("connect_timeout=soon", "connect_timeout: must be a number from 1 to 600"),
+            ("connect_timeout=0", "connect_timeout: must be a number from 1 to 600"),
+            ("sslmode=require&sslrootcert=%2Fno%20where", "`/no where` cannot be used"),
+            ("sslmode=verify-full", "needs sslrootcert"),
+            ("channel_binding=x", "channel_binding: must be disable, prefer or require"),
+        ] {
+            let why = why(&format!("postgres://u:secret@h/db?{parameter}"));
+            assert!(why.contains(words), "{why}");
+        }
+        read("postgres://h/db?load_balance_hosts=disable");
+    }
+
+    #[test]
+    fn an_ipv6_host_is_shown_in_brackets() {
+        assert_eq!(read("postgres://u:pw@[::1]:1/db").to_string(), "postgres://[::1]:1/db?schema=cairn");
+    }
+
+    #[test]
+    fn every_parameter_that_is_named_is_understood() {
+        for name in PARAMETERS {
+            let said = Address::parse(&format!("postgres://h/db?{name}=~")).err().unwrap_or_default();
+            assert!(!said.contains("understood"), "{name}: {said}");
+        }
+    }
 }

@@ -30,6 +30,7 @@ mod tls;
 mod token;
 mod transaction;
 mod wait;
+mod written;
 
 use std::future::Future;
 use std::path::PathBuf;

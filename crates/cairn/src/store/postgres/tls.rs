@@ -10,13 +10,13 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// Encryption. Without a file of roots, `require` encrypts and believes whoever answers, as PostgreSQL's own clients do.
 pub fn tls(
     roots: Option<&std::path::Path>,
-    mode: Option<&str>,
+    must_verify: bool,
 ) -> std::result::Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("no encryption: {error}"))?;
-    let config = match (roots, mode) {
+    let config = match (roots, must_verify) {
         (Some(file), _) => {
             let mut store = rustls::RootCertStore::empty();
             let unusable = |why: String| format!("sslrootcert: `{}` cannot be used: {why}", file.display());
@@ -27,8 +27,8 @@ pub fn tls(
             }
             builder.with_root_certificates(store).with_no_client_auth()
         }
-        (None, Some("verify-full")) => return Err("sslmode=verify-full needs sslrootcert=FILE".to_string()),
-        (None, _) => builder
+        (None, true) => return Err("sslmode=verify-full needs sslrootcert=FILE".to_string()),
+        (None, false) => builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anyone(provider)))
             .with_no_client_auth(),
