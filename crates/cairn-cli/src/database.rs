@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use cairn::{Address, Cairn, Durability, OpenError, Options};
+use cairn::{Address, Cairn, Durability, OpenError, Options, StoreError};
 
 use crate::error::CliError;
-use crate::password::with_password;
+use crate::password::{Login, with_password};
 use crate::state::prove;
 
 /// The folder of a project that holds its database.
@@ -22,6 +22,8 @@ pub(crate) struct Location {
     pub(crate) path: PathBuf,
     pub(crate) source: Source,
     pub(crate) roadmaps: PathBuf,
+    /// Who is to be let in, if it is on a server.
+    pub(crate) login: Option<Login>,
 }
 
 /// Why a command works on this database.
@@ -38,38 +40,38 @@ pub(crate) enum Source {
 /// Finds the database: the one that is named, else the project's, else the user's. Roadmaps are beside it unless
 /// their folder is named as well; for one on a server they are where they would be if nothing were named.
 pub(crate) fn locate(named: Option<&Path>, roadmaps: Option<&Path>) -> Result<Location, CliError> {
-    let (path, source) = find(named)?;
+    let (path, source, login) = find(named)?;
     let roadmaps = match roadmaps.filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) => folder.to_path_buf(),
         None if is_address(&path) => find(None)?.0.with_file_name(ROADMAPS),
         None => path.with_file_name(ROADMAPS),
     };
-    Ok(Location { path, source, roadmaps })
+    Ok(Location { path, source, roadmaps, login })
 }
 
-fn find(named: Option<&Path>) -> Result<(PathBuf, Source), CliError> {
+fn find(named: Option<&Path>) -> Result<(PathBuf, Source, Option<Login>), CliError> {
     if let Some(path) = named.filter(|path| !path.as_os_str().is_empty()) {
         if let Some(address) = path.to_str().filter(|text| Address::is_one(text)) {
-            return Ok((PathBuf::from(with_password(address)?), Source::Named));
+            let (address, login) = with_password(address);
+            return Ok((PathBuf::from(address), Source::Named, Some(login)));
         }
         let text = path.to_string_lossy();
-        // The rest of it may hold a password.
-        if let Some((scheme, _)) = text.split_once("://") {
-            return Err(CliError::usage(format!("no database is named by `{scheme}://`"))
-                .hint("name a file, or a PostgreSQL server: `postgres://USER@HOST/DATABASE`"));
+        if let Some(why) = Address::mistaken(&text) {
+            return Err(CliError::usage(OpenError::Address { why }.to_string())
+                .hint("a file whose name looks like an address is named with `./` before it"));
         }
         if path.is_dir() {
             return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
                 .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));
         }
-        return Ok((path.to_path_buf(), Source::Named));
+        return Ok((path.to_path_buf(), Source::Named, None));
     }
     let here =
         std::env::current_dir().map_err(|error| CliError::io("cannot tell which folder this is", &error))?;
     if let Some(folder) = here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.is_dir()) {
-        return Ok((folder.join(FILE), Source::Project));
+        return Ok((folder.join(FILE), Source::Project, None));
     }
-    Ok((user_folder()?.join(FILE), Source::User))
+    Ok((user_folder()?.join(FILE), Source::User, None))
 }
 
 /// `$XDG_DATA_HOME/cairn`, or `~/.local/share/cairn`.
@@ -127,7 +129,7 @@ impl Location {
             return Err(CliError::io(format!("cannot read `{}`", self.path.display()), &error));
         }
         let options = prove(Options::new().create(false).roadmaps(&self.roadmaps), &self.path)?;
-        Ok(options.open(&self.path).map_err(|error| self.kindly(error))?)
+        options.open(&self.path).map_err(|error| self.explain(self.kindly(error)))
     }
 
     /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist. What is read may
@@ -144,9 +146,23 @@ impl Location {
         }
         let mut options = Options::new().durability(durability).roadmaps(&self.roadmaps);
         if let Some(replica) = replica {
-            options = options.read_from(replica);
+            options = options.read_from(with_password(replica).0);
         }
-        Ok(prove(options, &self.path)?.open(&self.path)?)
+        prove(options, &self.path)?.open(&self.path).map_err(|error| self.explain(error))
+    }
+
+    /// What went wrong when it was opened, and if nobody was let in, who that was and where the password came from.
+    pub(crate) fn explain(&self, error: OpenError) -> CliError {
+        let barred = match &error {
+            OpenError::Store { source, .. } => {
+                matches!(source, StoreError::NoPassword | StoreError::WrongPassword | StoreError::NotAdmitted)
+            }
+            _ => false,
+        };
+        match self.login.as_ref().filter(|_| barred) {
+            Some(login) => CliError::from(error).hint(login.words()),
+            None => error.into(),
+        }
     }
 
     /// A missing folder is no news to someone who only wants to read: there is no database.

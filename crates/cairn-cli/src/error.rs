@@ -213,7 +213,7 @@ impl From<OpenError> for CliError {
         let code = match &error {
             OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
             OpenError::Address { .. } | OpenError::Replica { .. } => "INVALID_PARAMS",
-            OpenError::Gone { .. } => "FORBIDDEN",
+            OpenError::Gone { .. } | OpenError::Barred { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
             OpenError::Store { source, .. } if source.is_passing() => "BUSY",
             _ => "HANDLER_ERROR",
@@ -242,6 +242,11 @@ impl From<OpenError> for CliError {
                  `?schema=NAME`"
                     .to_string()
             }
+            OpenError::Barred { .. } => {
+                "let the role that is to own it open it once, with `cairn record` or `cairn serve`, and give this one its \
+                 rights: docs/postgres-roles.sql"
+                    .to_string()
+            }
             OpenError::NotOurs { path, .. } if is_address(path) => {
                 "Cairn leaves it as it is; name another schema in the address: `?schema=NAME`".to_string()
             }
@@ -260,6 +265,8 @@ impl From<OpenError> for CliError {
                 // These say themselves what to do.
                 StoreError::NotAllowed
                 | StoreError::NotAdmitted
+                | StoreError::NoPassword
+                | StoreError::WrongPassword
                 | StoreError::NotEncrypted(_)
                 | StoreError::NoPrimary
                 | StoreError::Unsuitable(_)

@@ -147,6 +147,14 @@ pub enum OpenError {
         /// When that was.
         seen: String,
     },
+    /// There is no log on the server, and the role that is used may not make one.
+    #[error("there is no log in schema `{schema}` of `{}`, and this role may not make one", path.display())]
+    Barred {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// In which schema.
+        schema: String,
+    },
     /// The file is something else.
     #[error("`{}` is not a Cairn database: {found}", path.display())]
     NotOurs {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Outcome;
 use super::verify;
 use crate::args::App;
-use crate::database::locate;
+use crate::database::{Location, locate};
 use crate::error::CliError;
 use crate::term::{Bar, count, grouped};
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     };
     let copied = match copied {
         Ok(copied) => copied,
-        Err(error) => return failed(error, app),
+        Err(error) => return failed(error, &to, app),
     };
     let tokens = source.tokens()?.iter().filter(|token| token.revoked_at.is_none()).count() as u64;
     let Copied { origin, size, root, added, checkpoints, newer, erased, remnants, report } = &copied;
@@ -102,11 +102,11 @@ fn page(copied: &Copied, to: &str, tokens: u64) -> String {
 }
 
 /// What was wrong, and that the same command goes on where it came to.
-fn failed(error: CopyError, app: &App) -> Result<Outcome, CliError> {
+fn failed(error: CopyError, to: &Location, app: &App) -> Result<Outcome, CliError> {
     let again = "what was copied stays; run the same command again, and it goes on from there";
     match error {
         CopyError::Refused(message) => Err(CliError::refused(message)),
-        CopyError::Open(error) => Err(error.into()),
+        CopyError::Open(error) => Err(to.explain(error)),
         CopyError::Source(report) => {
             app.ui.remark("nothing was copied, since the source is not what was recorded:");
             // The exit code must tell, even to a caller that reads nothing else.

@@ -103,10 +103,16 @@ pub enum StoreError {
     NoPrimary,
     /// The server does not let this user in.
     #[error(
-        "the database server does not admit this user; check the user, the password and the server's pg_hba.conf, which \
-         may ask for an encrypted connection (sslmode=require)"
+        "the database server does not admit this user; check the user and the server's pg_hba.conf, which may ask for an \
+         encrypted connection (sslmode=require)"
     )]
     NotAdmitted,
+    /// The server wants a password, and there is none.
+    #[error("the database server asks for a password, and none was given")]
+    NoPassword,
+    /// The server does not take this password of this user.
+    #[error("the database server does not take this user with this password; check both")]
+    WrongPassword,
     /// The connection could not be encrypted as it must be.
     #[error("no encrypted connection to the database server: {0}")]
     NotEncrypted(String),

@@ -102,7 +102,7 @@ fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
     }
     let path = folder.join(FILE);
     let is_new = !path.exists();
-    Location { path: path.clone(), source: Source::Project, roadmaps: folder.join(ROADMAPS) }
+    Location { path: path.clone(), source: Source::Project, roadmaps: folder.join(ROADMAPS), login: None }
         .open_to_write(app.durability, None)?
         .close();
     Ok(Database { path, is_new })

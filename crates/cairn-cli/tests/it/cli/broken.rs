@@ -144,3 +144,38 @@ fn a_folder_and_a_server_are_no_files() {
         assert!(run.code != 0 && run.err.contains(why) && !run.err.contains("secret"), "{}", run.err);
     }
 }
+
+/// A file of that name would show the password to everyone who lists the folder.
+#[test]
+fn an_address_that_is_written_wrongly_is_no_file_and_is_not_repeated() {
+    let place = Place::new();
+    for name in [
+        "host=x user=postgres password=s3cr3tPW",
+        "postgres:u:s3cr3tPW@h",
+        "postgres:/u:s3cr3tPW@h/db",
+        "postgresql//u:s3cr3tPW@h/db",
+        "u:s3cr3tPW@h",
+        "jdbc:postgresql://h/db?password=s3cr3tPW",
+    ] {
+        let record = ["--db", name, "record", "plan", "x", "-t", "t"];
+        let copy = ["--db", "a.db", "copy", "--to", name];
+        for run in [place.run(&record), place.run(&copy)] {
+            assert_eq!(run.code, 2, "{name}: {}", run.err);
+            assert!(run.err.contains("postgres://USER@HOST/DATABASE"), "{name}: {}", run.err);
+            assert!(!run.err.contains("s3cr3t"), "{name}: {}", run.err);
+        }
+    }
+    for address in [
+        "postgres://u:hun@s3cr3tPW@127.0.0.1:1/db",
+        "postgres://u:hun?s3cr3tPW@h/db",
+        "postgres://u:hun/s3cr3tPW@h/db",
+        "POSTGRES://u:hun#s3cr3tPW@127.0.0.1:1/db",
+    ] {
+        let run = place.run(&["--db", address, "record", "plan", "x", "-t", "t"]);
+        assert_eq!(run.code, 1, "{address}: {}", run.err);
+        assert!(!run.err.contains("s3cr3t") && !run.err.contains("hun"), "{address}: {}", run.err);
+    }
+    let left = std::fs::read_dir(place.path("")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().contains("s3cr3t")), "{left:?}");
+}

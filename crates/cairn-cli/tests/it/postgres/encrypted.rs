@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::cluster::{Cluster, give, new_folder};
+use super::cluster::{Cluster, encoded, give, new_folder};
 use super::load::Served;
 use crate::it::http::agent::Agent;
 use crate::it::http::wire::get;
@@ -44,7 +44,7 @@ fn certificates(folder: &Path) -> Option<()> {
 }
 
 struct Place {
-    _cluster: Cluster,
+    cluster: Cluster,
     certificates: tempfile::TempDir,
     port: u16,
     state: tempfile::TempDir,
@@ -76,11 +76,16 @@ impl Place {
         ));
         cluster.sql("SELECT pg_reload_conf()");
         let (state, said) = (tempfile::tempdir().unwrap(), Default::default());
-        Some(Place { _cluster: cluster, certificates: folder, port, state, said })
+        Some(Place { cluster, certificates: folder, port, state, said })
     }
 
     fn root(&self, name: &str) -> PathBuf {
         self.certificates.path().join(name)
+    }
+
+    /// The same server, where nobody needs a password.
+    fn on_socket(&self) -> String {
+        format!("postgres://ann@{}:{}/postgres", encoded(&self.cluster.socket()), self.port)
     }
 
     fn address(&self, password: &str, host: &str, parameters: &str) -> String {
@@ -133,8 +138,8 @@ fn a_server_is_reached_encrypted_and_only_if_it_is_the_right_one() {
     place.refused(&address("localhost", &root("two.pem")), "not signed by one of those in sslrootcert");
     place.refused(&address("127.0.0.1", &root("one.pem")), "is for another host name");
     place.refused(&address("127.0.0.1", "sslmode=disable"), "sslmode=require");
-    place.refused(&place.address("wrong", "localhost", "sslmode=require"), "does not admit this user");
-    place.refused(&place.address("", "localhost", "sslmode=require"), "does not admit this user");
+    place.refused(&place.address("wrong", "localhost", "sslmode=require"), "does not take this user");
+    place.refused(&place.address("", "localhost", "sslmode=require"), "asks for a password");
     place.refused(&address("localhost", "sslmode=verify-full"), "needs sslrootcert");
     place.assert_silent();
 }
@@ -159,7 +164,10 @@ fn a_password_is_found_where_postgresql_looks_for_it_and_shown_nowhere() {
     std::fs::write(&file, line).unwrap();
     let name = file.to_str().unwrap().to_string();
     let (done, said) = place.record(&bare, &[("PGPASSFILE", &name)]);
-    assert!(!done && said.contains("chmod 600"), "{said}");
+    assert!(!done && said.contains("asks for a password") && said.contains("chmod 600"), "{said}");
+    // Nobody asks for it there.
+    let (done, said) = place.record(&place.on_socket(), &[("PGPASSFILE", &name)]);
+    assert!(done && !said.contains("chmod"), "{said}");
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let (done, said) = place.record(&bare, &[("PGPASSFILE", &name)]);
     assert!(done, "{said}");
@@ -178,4 +186,71 @@ fn a_password_is_found_where_postgresql_looks_for_it_and_shown_nowhere() {
     }
     place.said.borrow_mut().push_str(&said);
     place.assert_silent();
+}
+
+#[test]
+fn who_was_not_let_in_is_named_and_where_the_password_was_looked_for() {
+    let Some(place) = Place::start(true) else { return };
+    let bare = place.address("", "localhost", "sslmode=require");
+    let refused = |address: &str, env: &[(&str, &str)], words: &str| {
+        let (done, said) = place.record(address, env);
+        assert!(!done && said.contains(words), "{said}");
+    };
+    refused(&bare, &[], "`ann`; no password is in the address or PGPASSWORD, and there is no `~/.pgpass`");
+    refused(&bare, &[("PGPASSWORD", "se/cr wrong")], "`ann`, and the password that of PGPASSWORD");
+    refused(&place.address("se%2Fcr", "localhost", ""), &[], "`ann`, and the password that of the address");
+    let missing = place.state.path().join("missing").display().to_string();
+    refused(&bare, &[("PGPASSFILE", &missing)], "missing`, which cannot be read");
+    let file = place.state.path().join(".pgpass");
+    std::fs::write(&file, "elsewhere:*:*:ann:x\n").unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    refused(&bare, &[], ".pgpass`, which has no line about it");
+    std::fs::write(&file, "localhost:*:*:ann:se/cr\n").unwrap();
+    refused(&bare, &[], ".pgpass`\n");
+    // No line of pg_hba.conf is about him.
+    let other = place.address("", "localhost", "sslmode=require").replacen("ann", "bob", 1);
+    refused(&other, &[], "does not admit this user");
+    refused(&other, &[], "the user is `bob`");
+    place.assert_silent();
+}
+
+#[test]
+fn a_socket_and_a_host_can_be_named_together() {
+    let Some(place) = Place::start(true) else { return };
+    let (socket, port) = (encoded(&place.cluster.socket()), place.port);
+    for (first, second) in [
+        (format!("{socket}:{port}"), "localhost:1".to_string()),
+        (format!("{socket}:1"), format!("localhost:{port}")),
+        (format!("localhost:{port}"), format!("{socket}:1")),
+    ] {
+        let address = format!("postgres://ann:{ENCODED}@{first},{second}/postgres?application_name=mine");
+        let (done, said) = place.record(&address, &[]);
+        assert!(done, "{first},{second}: {said}");
+    }
+    place.refused(&format!("{}?sslmode=verify-ca", place.on_socket()), "take verify-full");
+    place.assert_silent();
+}
+
+/// The password of a replica is looked for where that of the database is.
+#[test]
+fn a_replica_is_read_with_a_password_that_its_address_does_not_hold() {
+    let Some(place) = Place::start(true) else { return };
+    let (done, said) = place.record(&place.on_socket(), &[]);
+    assert!(done, "{said}");
+    let replica = place.address("", "localhost", "target_session_attrs=any&application_name=replica");
+    let run = |password: &str| {
+        Command::new(env!("CARGO_BIN_EXE_cairn"))
+            .args(["mcp", "--read-db", &replica])
+            .env("CAIRN_DB", place.on_socket())
+            .env("CAIRN_STATE", place.state.path())
+            .env("XDG_DATA_HOME", place.state.path())
+            .env("HOME", place.state.path())
+            .env("PGPASSWORD", password)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    };
+    let output = run(PASSWORD);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!run("wrong").status.success());
 }

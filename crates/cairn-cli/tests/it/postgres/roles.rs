@@ -75,7 +75,11 @@ fn text(bytes: &[u8]) -> String {
 fn ten_processes_that_start_at_once_make_the_schema_once() {
     let Some(place) = Place::start() else { return };
     let refused = place.refused("cairn_server", &["record", "plan", "too early", "-t", "t"]);
-    assert!(refused.contains("refuses this to the role"), "{refused}");
+    assert!(refused.contains("there is no log in schema `cairn` of `postgres://"), "{refused}");
+    assert!(
+        refused.contains("and this role may not make one\n\nhint: let the role that is to own it"),
+        "{refused}"
+    );
     let children: Vec<_> = (0..10)
         .map(|number| {
             let content = format!("process {number}");

@@ -66,7 +66,10 @@ pub fn connect_error(error: Error) -> StoreError {
         None => match refused_by_tls(&error) {
             Some(why) => StoreError::NotEncrypted(why),
             None if takes_no_writes(&error) => StoreError::NoPrimary,
-            // The driver's word: it was asked for a password and has none, or the server did not know it.
+            // The driver's words: it was asked for a password and has none, or did not come to terms with the server.
+            None if error.source().is_some_and(|why| why.to_string() == "password missing") => {
+                StoreError::NoPassword
+            }
             None if ["invalid configuration", "authentication error"]
                 .iter()
                 .any(|about| error.to_string().starts_with(about)) =>
@@ -113,9 +116,8 @@ pub fn store_error(error: Error) -> StoreError {
         () if is_one_of(&[SqlState::T_R_DEADLOCK_DETECTED, SqlState::OUT_OF_MEMORY]) => {
             overloaded("the database server had too much to do")
         }
-        () if is_one_of(&[SqlState::INVALID_PASSWORD, SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) => {
-            StoreError::NotAdmitted
-        }
+        () if is_one_of(&[SqlState::INVALID_PASSWORD]) => StoreError::WrongPassword,
+        () if is_one_of(&[SqlState::INVALID_AUTHORIZATION_SPECIFICATION]) => StoreError::NotAdmitted,
         () if is_one_of(&[SqlState::INSUFFICIENT_PRIVILEGE]) => StoreError::NotAllowed,
         // Somebody gave a table another form.
         () if is_one_of(&[

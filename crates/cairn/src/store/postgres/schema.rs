@@ -44,6 +44,8 @@ pub enum PrepareError {
     Older(i64),
     /// There is no log, and none was asked to be made.
     Empty,
+    /// There is no log, and this role may not make one.
+    Barred,
 }
 
 impl From<Error> for PrepareError {
@@ -71,6 +73,7 @@ impl PrepareError {
             PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
             PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
             PrepareError::Empty => OpenError::Missing { path },
+            PrepareError::Barred => OpenError::Barred { path, schema: address.schema().to_string() },
         }
     }
 }
@@ -115,8 +118,8 @@ async fn migrate(client: &mut Client, schema: &str, birth: Option<&Birth>) -> Re
     // who comes after: so that is not waited for, but tried again.
     transaction.batch_execute("SET LOCAL lock_timeout = '500ms'").await?;
     match bring_up_to_date(&transaction, schema, version, birth).await {
-        Err(PrepareError::Store(StoreError::NotAllowed)) if version > 0 => {
-            return Err(PrepareError::Older(version));
+        Err(PrepareError::Store(StoreError::NotAllowed)) => {
+            return Err(if version > 0 { PrepareError::Older(version) } else { PrepareError::Barred });
         }
         done => done?,
     }
