@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use cairn::{Durability, ReplicaState};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::cmd::Command;
 use crate::database::{self, Location};
 use crate::error::CliError;
+use crate::password;
 use crate::term::{ColorChoice, Ui};
 
 /// Record why AI agents do what they do, and prove that nobody changed it since
@@ -27,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Work on this database, a file or `postgres://…`, instead of the one in the nearest `.cairn` folder or the user's own
+    /// Work on this database, a file or `postgres://…`, instead of the one in the nearest `.cairn` folder or the user's own; a password belongs into CAIRN_DB, PGPASSWORD or ~/.pgpass
     #[arg(long, value_name = "PATH|URL", global = true, env = "CAIRN_DB", hide_env_values = true)]
     db: Option<PathBuf>,
     /// Read roadmaps from this folder instead of `roadmaps` beside the database
@@ -59,7 +61,7 @@ pub(crate) struct Global {
 /// Where a server may read.
 #[derive(Debug, Args)]
 pub(crate) struct ReadDb {
-    /// Read from this replica of the database, `postgres://…`, whenever it has all that this server has recorded or seen
+    /// Read from this replica of the database, `postgres://…`, whenever it has all that this server has recorded or seen; a password belongs into CAIRN_READ_DB, PGPASSWORD or ~/.pgpass
     #[arg(long, value_name = "URL", env = "CAIRN_READ_DB", hide_env_values = true)]
     read_db: Option<String>,
 }
@@ -127,11 +129,47 @@ impl App {
     }
 }
 
-/// Reads the command line.
-pub(crate) fn parse() -> Result<Cli, clap::Error> {
+/// Reads the command line; says what on it others should not see.
+pub(crate) fn parse() -> Result<(Cli, Option<String>), clap::Error> {
     let mut command = command();
     let matches = command.try_get_matches_from_mut(std::env::args_os())?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let exposed = exposed(&matches);
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok((cli, exposed))
+}
+
+/// What takes the address of a server: the argument, its flag, and the variable that nobody else can read.
+const ADDRESSES: [(&str, &str, &str); 4] = [
+    ("db", "--db", "CAIRN_DB"),
+    ("read_db", "--read-db", "CAIRN_READ_DB"),
+    ("from", "--from", "CAIRN_COPY_FROM"),
+    ("to", "--to", "CAIRN_COPY_TO"),
+];
+
+/// A word about passwords on the command line, which everyone on the machine can list.
+fn exposed(matches: &ArgMatches) -> Option<String> {
+    let mut innermost = matches;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
+    }
+    let holds_password = |name: &str| {
+        matches!(innermost.try_contains_id(name), Ok(true))
+            && innermost.value_source(name) == Some(ValueSource::CommandLine)
+            && innermost
+                .get_raw(name)
+                .is_some_and(|mut values| values.any(|value| value.to_str().is_some_and(password::is_in)))
+    };
+    let found: Vec<_> = ADDRESSES.iter().filter(|(name, ..)| holds_password(name)).collect();
+    let [flags, variables] = [
+        found.iter().map(|(_, flag, _)| *flag).collect::<Vec<_>>().join(" and "),
+        found.iter().map(|(.., variable)| *variable).collect::<Vec<_>>().join(", "),
+    ];
+    (!found.is_empty()).then(|| {
+        format!(
+            "note: everyone on this machine can read the password behind {flags} while this runs; {variables}, \
+             PGPASSWORD or ~/.pgpass are the places for it"
+        )
+    })
 }
 
 /// The commands as one looks for them, not as the alphabet has them.

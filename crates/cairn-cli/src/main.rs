@@ -26,11 +26,14 @@ use error::Kind;
 use term::{ColorChoice, Ui};
 
 fn main() -> ExitCode {
-    let cli = match args::parse() {
-        Ok(cli) => cli,
+    let (cli, exposed) = match args::parse() {
+        Ok(parsed) => parsed,
         Err(error) => return report_usage(&error),
     };
     let app = args::App::new(&cli.global);
+    if let Some(exposed) = exposed {
+        app.ui.remark(&exposed);
+    }
     match cmd::run(cli.command, &app) {
         Ok(cmd::Outcome::Fine) => ExitCode::SUCCESS,
         Ok(cmd::Outcome::FoundSomething) => ExitCode::from(1),

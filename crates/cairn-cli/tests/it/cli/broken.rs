@@ -179,3 +179,27 @@ fn an_address_that_is_written_wrongly_is_no_file_and_is_not_repeated() {
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("s3cr3t")), "{left:?}");
 }
+
+#[test]
+fn a_password_on_the_command_line_is_told_of_and_one_elsewhere_is_not() {
+    let place = Place::new();
+    let address = "postgres://ann:s3cr3tPW@127.0.0.1:1/x";
+    let told = "note: everyone on this machine can read the password behind ";
+    for (args, flags, variables) in [
+        (&["--db", address, "list"][..], "--db", "CAIRN_DB"),
+        (&["list", "--db", address], "--db", "CAIRN_DB"),
+        (&["mcp", "--read-db", address], "--read-db", "CAIRN_READ_DB"),
+        (&["copy", "--from", address, "--to", address], "--from and --to", "CAIRN_COPY_FROM, CAIRN_COPY_TO"),
+    ] {
+        let run = place.run(args);
+        let line = format!(
+            "{told}{flags} while this runs; {variables}, PGPASSWORD or ~/.pgpass are the places for it\n"
+        );
+        assert!(run.err.starts_with(&line) && !run.err.contains("s3cr3t"), "{args:?}: {}", run.err);
+    }
+    let bare = place.run(&["--db", "postgres://ann@127.0.0.1:1/x", "list"]);
+    assert!(!bare.err.contains("note:"), "{}", bare.err);
+    let output = place.command(&["list"]).env("CAIRN_DB", address).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(!err.contains("note:") && err.contains("does not answer"), "{err}");
+}
