@@ -153,16 +153,13 @@ impl Location {
 
     /// What went wrong when it was opened, and if nobody was let in, who that was and where the password came from.
     pub(crate) fn explain(&self, error: OpenError) -> CliError {
-        let barred = match &error {
-            OpenError::Store { source, .. } => {
-                matches!(source, StoreError::NoPassword | StoreError::WrongPassword | StoreError::NotAdmitted)
-            }
-            _ => false,
+        let OpenError::Store { source, .. } = &error else { return error.into() };
+        let hint = match (source, &self.login) {
+            (StoreError::NoPassword | StoreError::WrongPassword, Some(login)) => login.whole(),
+            (StoreError::NotAdmitted, Some(login)) => login.who(),
+            _ => return error.into(),
         };
-        match self.login.as_ref().filter(|_| barred) {
-            Some(login) => CliError::from(error).hint(login.words()),
-            None => error.into(),
-        }
+        CliError::from(error).hint(hint)
     }
 
     /// A missing folder is no news to someone who only wants to read: there is no database.

@@ -50,12 +50,18 @@ pub(crate) fn with_password(address: &str) -> (String, Login) {
 }
 
 impl Login {
-    /// Whose password was found where.
-    pub(crate) fn words(&self) -> String {
+    /// Who was not let in.
+    pub(crate) fn who(&self) -> String {
+        match &self.user {
+            Some(user) => format!("the user is `{user}`"),
+            None => "the address names no user before an @: `postgres://USER@HOST/DATABASE`".to_string(),
+        }
+    }
+
+    /// The same, and where the password was found or looked for.
+    pub(crate) fn whole(&self) -> String {
         let Some(user) = &self.user else {
-            return "the address names no user before an @, so no password was looked for: \
-                    `postgres://USER@HOST/DATABASE`"
-                .to_string();
+            return format!("{}; so no password was looked for", self.who());
         };
         match &self.password {
             Password::InAddress => format!("the user is `{user}`, and the password that of the address"),
@@ -67,7 +73,7 @@ impl Login {
             }
             Password::Nowhere(file) if file.is_empty() => {
                 format!(
-                    "the user is `{user}`; no password is in the address or PGPASSWORD, and there is no `~/.pgpass`"
+                    "the user is `{user}`; no password is in the address or PGPASSWORD, and there is no `~/.pgpass`, where one can stand"
                 )
             }
             Password::Nowhere(file) => {
