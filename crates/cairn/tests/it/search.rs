@@ -230,7 +230,6 @@ fn a_file_and_a_server_find_the_same_in_the_same_order() {
                 task_id: task.map(str::to_string),
                 kind,
                 limit: Some(100),
-                ..SearchQuery::default()
             };
             let found = |cairn: &Cairn| -> Vec<(u64, String, String)> {
                 let hits = cairn.search(&query).unwrap().results;
