@@ -148,6 +148,7 @@ fn a_folder_and_a_server_are_no_files() {
 /// A file of that name would show the password to everyone who lists the folder.
 #[test]
 fn an_address_that_is_written_wrongly_is_no_file_and_is_not_repeated() {
+    sqlites_own!("on a server the tests name files by schemas of it");
     let place = Place::new();
     for name in [
         "host=x user=postgres password=s3cr3tPW",
