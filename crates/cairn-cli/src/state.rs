@@ -103,10 +103,10 @@ pub(crate) fn signer() -> Result<Option<Arc<dyn Signer>>, CliError> {
     })
 }
 
-/// Where the key of a log is, if a file holds it.
-pub(crate) fn key_file(origin: &str) -> Result<Option<PathBuf>, CliError> {
+/// Where this user's keys are, if files hold them.
+pub(crate) fn key_folder() -> Result<Option<KeyFolder>, CliError> {
     Ok(match (StateFolder::find(), Signing::find()?) {
-        (Some(state), Signing::File) => Some(KeyFolder::new(state.keys()).path(origin)),
+        (Some(state), Signing::File) => Some(KeyFolder::new(state.keys())),
         _ => None,
     })
 }
@@ -122,9 +122,8 @@ pub(crate) struct SignedElsewhere {
 impl SignedElsewhere {
     /// Looks whether the log has a key and this user has none of it.
     pub(crate) fn find(cairn: &Cairn) -> Result<Option<SignedElsewhere>, CliError> {
-        let (Some(state), Signing::File) = (StateFolder::find(), Signing::find()?) else { return Ok(None) };
+        let Some(keys) = key_folder()? else { return Ok(None) };
         let origin = cairn.status()?.origin;
-        let keys = KeyFolder::new(state.keys());
         if !keys.keys(&origin).map_err(CliError::refused)?.is_empty() {
             return Ok(None);
         }

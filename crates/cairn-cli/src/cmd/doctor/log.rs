@@ -122,8 +122,8 @@ fn key(cairn: &Cairn, origin: &str) -> Check {
             Ok(keys) => match &keys[..] {
                 [] => Check::ok("key", "none yet; the first checkpoint makes one"),
                 [key] => {
-                    let place = state::key_file(origin).ok().flatten();
-                    let place = place.map(|file| format!("; it is in `{}`", file.display()));
+                    let keys = state::key_folder().ok().flatten();
+                    let place = keys.map(|keys| format!("; it is in `{}`", keys.path(origin).display()));
                     Check::ok("key", format!("{} signs checkpoints{}", key.id(), place.unwrap_or_default()))
                 }
                 [_, next, ..] => Check::warn(

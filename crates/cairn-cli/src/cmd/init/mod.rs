@@ -41,7 +41,8 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     // First what can be refused: then nothing is half done.
     let config = dir.join(".mcp.json");
     let plan = mcp_json::plan(&config, &server(), args.force)?;
-    let database = make_database(dir, app)?;
+    let named = app.location()?;
+    let database = make_database(dir, &named, app)?;
     let created = database.is_new;
     plan.write(&config)?;
     if ui.json {
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         Change::LeftAlone => format!("Left {file} alone: its server `cairn` says something else"),
     };
     ui.print(&format!("{sentence}\n"))?;
-    if app.location()?.is_server() {
+    if named.is_server() {
         ui.remark(&format!(
             "\n{} an address may hold a password, so {file} does not name it: see to it that agents are started with CAIRN_DB set",
             ui.remarks.strong("hint:")
@@ -85,7 +86,7 @@ struct Database {
 const IGNORED: &str = "*\n!roadmaps/\n!roadmaps/**\n";
 
 /// Makes the folder with its database; on a server, if one is named.
-fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
+fn make_database(dir: &Path, named: &Location, app: &App) -> Result<Database, CliError> {
     let folder = dir.join(FOLDER);
     private_folder(&folder)?;
     let ignore = folder.join(".gitignore");
@@ -94,7 +95,6 @@ fn make_database(dir: &Path, app: &App) -> Result<Database, CliError> {
         std::fs::write(&ignore, IGNORED)
             .map_err(|error| CliError::io(format!("cannot write `{}`", ignore.display()), &error))?;
     }
-    let named = app.location()?;
     if named.is_server() {
         let is_new = matches!(Options::new().create(false).open(&named.path), Err(OpenError::Missing { .. }));
         named.open_to_write(app.durability, None)?.close();
