@@ -278,6 +278,8 @@ pub trait Store: Send + Sync {
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<()>;
     /// Opens one consistent state for verification; never that of a replica.
     fn audit(&self) -> Result<Box<dyn Audit>>;
+    /// Opens `count` views of one and the same state, for as many threads.
+    fn audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>>;
     /// How the replica does that is read from, if there is one.
     fn replica(&self) -> Option<ReplicaStatus> {
         None
@@ -555,6 +557,8 @@ pub trait Audit: Send {
     /// Whether the heads of tasks, sessions and roadmaps agree with the rows, the schema with this program's, and
     /// the documents of nodes with the snapshots.
     fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
+    /// Whether the database's own structures are sound: every b-tree, and every index beside the table it covers.
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
     /// Whether the search indexes agree with the rows they cover.
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()>;
 }

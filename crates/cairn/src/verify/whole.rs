@@ -42,14 +42,16 @@ struct Part {
 
 /// Verifies everything.
 pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
-    let audit = store.audit()?;
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
+    let mut audits = store.audits(threads + 4)?;
+    let audit = audits.pop().ok_or_else(|| StoreError::Other("no state was opened".into()))?;
     let head = audit.head()?;
     let (derived_through, listed_actions) = audit.derived()?;
     let mut findings = Findings::default();
     // A size that somebody made up must not keep anybody waiting: a little beyond the newest entry, nothing can be.
     let end = audit.newest()?.map_or(0, |newest| newest.saturating_add(1)).saturating_add(CHUNK);
     let within = LogHead { size: head.size.min(end), ..head.clone() };
-    let parts = check_parts(store, &within, derived_through, progress, &mut findings)?;
+    let parts = check_parts(audits, &within, derived_through, progress, &mut findings)?;
 
     let mut tree = Some(Edge::empty());
     let (mut counted, mut actions) = (Totals::default(), 0);
@@ -113,32 +115,39 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     })
 }
 
-/// Checks the entries in as many parts as there are cores, and the search index and kept states beside them.
+/// Checks the entries in as many parts as there are cores, and what the database derives from them beside that.
 fn check_parts(
-    store: &dyn Store,
+    mut audits: Vec<Box<dyn Audit>>,
     head: &LogHead,
     derived_through: i64,
     progress: &(dyn Fn(Progress) + Sync),
     findings: &mut Findings,
 ) -> Result<Vec<Part>> {
-    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8)) as u64;
+    let [index, folds, structures] =
+        [(); 3].map(|()| audits.pop().expect("one view for each, and one for each part"));
+    let threads = audits.len() as u64;
     let chunks = head.size.div_ceil(CHUNK);
     let share = chunks.div_ceil(threads).max(1);
     let done = AtomicU64::new(0);
     let failed = |_| StoreError::Other("a verifying thread failed".into());
     std::thread::scope(|scope| {
-        let index = scope.spawn(|| {
+        let index = scope.spawn(move || {
             let mut findings = Findings::default();
-            store.audit()?.search_index(&mut |finding| findings.add(finding))?;
+            index.search_index(&mut |finding| findings.add(finding))?;
             Ok::<_, StoreError>(findings)
         });
-        let folds = scope.spawn(|| fold::check(&*store.audit()?));
+        let structures = scope.spawn(move || {
+            let mut findings = Findings::default();
+            structures.structures(&mut |finding| findings.add(finding))?;
+            Ok::<_, StoreError>(findings)
+        });
+        let folds = scope.spawn(move || fold::check(&*folds));
         let mut workers = Vec::new();
         for first in (0..chunks).step_by(share as usize) {
             let last = (first + share).min(chunks);
             let done = &done;
+            let audit = audits.pop().expect("there are as many parts as views");
             workers.push(scope.spawn(move || {
-                let audit = store.audit()?;
                 let advance = |entries| {
                     let done = done.fetch_add(entries, Ordering::Relaxed) + entries;
                     progress(Progress { done, total: head.size, what: "entries" });
@@ -152,6 +161,7 @@ fn check_parts(
             .collect::<std::result::Result<_, StoreError>>()?;
         progress(Progress { done: head.size, total: head.size, what: "search index" });
         findings.append(index.join().map_err(failed)??);
+        findings.append(structures.join().map_err(failed)??);
         findings.append(folds.join().map_err(failed)??);
         Ok(parts)
     })

@@ -425,6 +425,10 @@ impl Audit for PostgresAudit {
         })
     }
 
+    fn structures(&self, _visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        Ok(())
+    }
+
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
         wait(&self.runtime, check::search_indexes(&self.link, visit))
     }

@@ -606,6 +606,10 @@ impl Store for PostgresStore {
         self.open_audit()
     }
 
+    fn audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
+        (0..count).map(|_| self.audit()).collect()
+    }
+
     fn replica(&self) -> Option<ReplicaStatus> {
         self.replica.as_ref().map(Replica::status)
     }

@@ -467,6 +467,10 @@ impl Audit for SqliteAudit {
             .map_err(store_error)
     }
 
+    fn structures(&self, _visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        Ok(())
+    }
+
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
         check::search_indexes(&self.connection, visit).map_err(store_error)
     }

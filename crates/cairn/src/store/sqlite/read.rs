@@ -545,4 +545,8 @@ impl Store for SqliteStore {
     fn audit(&self) -> Result<Box<dyn Audit>> {
         super::audit::SqliteAudit::begin(self.another()?).map(|audit| Box::new(audit) as Box<dyn Audit>)
     }
+
+    fn audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
+        (0..count).map(|_| self.audit()).collect()
+    }
 }
