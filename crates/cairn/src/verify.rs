@@ -322,9 +322,11 @@ impl Findings {
 /// Nodes of the tree as stored.
 pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
+/// Checks entries one after the other.
+pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;
 /// Whether a redaction can name these fields.
-pub(crate) use redaction::possible_fields;
+pub(crate) use redaction::{InLog, possible_fields};
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;

@@ -11,12 +11,13 @@ use cairn_core::log::{Checkpoint, CheckpointNote, consistency, inclusion};
 use cairn_core::thought::SEALED;
 
 use super::leaf::{KeyLeaf, parse};
+use super::members::Members;
 use super::write::{Lines, Object};
 use super::{ExportOptions, Exported, FORMAT, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Audit, Scanned, StoreError};
-use crate::verify::{Nodes, Progress, named_bodies};
+use crate::store::{Audit, Damage, Scanned, StoreError};
+use crate::verify::{Checker, Nodes, Progress, named_bodies};
 
 /// Entries read at a time, so that a failure to write ends the reading soon.
 const CHUNK: u64 = 4096;
@@ -76,6 +77,10 @@ struct Export<'a> {
     options: &'a ExportOptions,
     lines: Lines<'a>,
     nodes: Nodes<'a>,
+    /// Nothing is written that does not match the log.
+    checker: Checker<'a>,
+    /// Follows the records of the selection, so that none is left out.
+    members: Members<'a>,
     /// Contents written already; only in a partial bundle, where the first event to name one may not be in it.
     bodies: HashSet<Sha>,
     entries: u64,
@@ -97,6 +102,9 @@ impl<'a> Export<'a> {
             options,
             lines: Lines::new(out),
             nodes: Nodes::new(audit),
+            // The list of actions is no part of a bundle.
+            checker: Checker::new(audit, &stated.origin, -1),
+            members: Members::new(&options.selection),
             bodies: HashSet::new(),
             entries: 0,
             redacted: 0,
@@ -198,6 +206,10 @@ impl<'a> Export<'a> {
         }
         let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
         let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
+        if let (_, Some(finding)) = self.checker.check(scanned)? {
+            return Err(Damage::at(seq, finding.message).into());
+        }
+        self.members.see(seq, leaf)?;
         let gone = || damaged(format!("what log entry {seq} records is gone"));
         let proof = self.proof(seq)?;
         self.entries += 1;

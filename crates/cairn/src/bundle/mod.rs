@@ -15,6 +15,7 @@ mod export;
 mod import;
 mod leaf;
 mod links;
+mod members;
 mod read;
 mod records;
 mod redactions;

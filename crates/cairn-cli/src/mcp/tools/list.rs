@@ -19,7 +19,7 @@ pub static RECORD_LIST: Tool = Tool {
         Arg::new("limit", Kind::Integer(1, u64::MAX), "at most so many; default: all, up to 10,000 or 8 MiB"),
         Arg::new("cursor", Kind::Label, "next_cursor of the page before"),
     ],
-    data: &["records", "next_cursor"],
+    data: &["records", "damaged", "next_cursor"],
     call: Call::Read(list),
 };
 

@@ -13,7 +13,7 @@ pub static REASONING_TRAIL: Tool = Tool {
     description: "For each thought recorded with this action_id, show the path from the root of its session to it: \
                   why the action was taken.",
     args: &[Arg::new("action_id", Kind::Label, "").required()],
-    data: &["action_id", "has_reasoning", "trail_count", "trails"],
+    data: &["action_id", "has_reasoning", "trail_count", "trails", "damaged"],
     call: Call::Read(reasoning_trail),
 };
 

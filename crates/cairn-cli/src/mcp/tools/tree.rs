@@ -21,7 +21,7 @@ pub static TREE: Tool = Tool {
             "nested; default true. false: a flat list in order of recording",
         ),
     ],
-    data: &["session_id", "count", "tree", "continued"],
+    data: &["session_id", "count", "tree", "continued", "damaged"],
     call: Call::Read(tree),
 };
 

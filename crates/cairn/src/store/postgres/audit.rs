@@ -316,8 +316,13 @@ impl Audit for PostgresAudit {
                      AND (position, seq) > ($1, $2)
                    ORDER BY position, seq LIMIT $3";
         self.pages(sql, (-1, i64::MAX), &[&session_id, &number(to)], &mut |row| {
+            // The entries of events are checked apart, so nothing here is held against the log.
             Ok(visit(EventText {
                 seq: unsigned(row, 1)?,
+                session_id,
+                position: unsigned(row, 0)?,
+                idempotency_key: None,
+                entry_hash: &[],
                 turn: unsigned(row, 2)?,
                 kind: value(row, 3).unwrap_or_default(),
                 v: unsigned(row, 4)?,

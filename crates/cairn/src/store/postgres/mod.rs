@@ -26,6 +26,7 @@ mod sessions;
 mod statement;
 mod stored;
 mod suitable;
+mod thoughts;
 mod tls;
 mod token;
 mod transaction;

@@ -14,6 +14,7 @@ mod schema;
 mod search;
 mod sessions;
 mod sweep;
+mod thoughts;
 mod token;
 
 use std::fs;
