@@ -10,7 +10,7 @@ use crate::mcp::envelope::{Data, Failure};
 pub static FOR_ACTION: Tool = Tool {
     name: "thought_for_action",
     title: "Thoughts behind an action",
-    description: "List the thoughts recorded with this action_id, from every session, with previews of 200 characters.",
+    description: "List the thoughts recorded with this action_id, in any session, with previews of 200 characters.",
     args: &[Arg::new("action_id", Kind::Label, "").required()],
     data: &["action_id", "count", "thoughts", "damaged"],
     call: Call::Read(for_action),

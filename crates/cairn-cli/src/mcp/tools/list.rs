@@ -9,8 +9,8 @@ use crate::mcp::envelope::{Data, Failure};
 pub static RECORD_LIST: Tool = Tool {
     name: "thought_record_list",
     title: "List thoughts",
-    description: "List whole records in the order they were recorded; all filters must match. If next_cursor is not \
-                  null there is more: pass it as cursor.",
+    description: "List whole records in the order they were recorded; all filters must match. Pass next_cursor as \
+                  cursor for more.",
     args: &[
         Arg::new("task_id", Kind::Label, "only this task"),
         Arg::new("session_id", Kind::Label, "only this session"),
