@@ -58,3 +58,14 @@ pub fn in_row<T>(row: &Row<'_>, read: rusqlite::Result<T>) -> rusqlite::Result<R
         }
     }
 }
+
+/// Translates for verification. Its statements are fixed, so SQLite refuses one only where the file is not what it was:
+/// that is a verdict about the file, not a failure to reach one.
+pub fn audit_error(error: Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::Unknown | ErrorCode::TooBig | ErrorCode::TypeMismatch) => {
+            StoreError::Damaged(error.to_string())
+        }
+        _ => store_error(error),
+    }
+}
