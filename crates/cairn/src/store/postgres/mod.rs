@@ -25,6 +25,7 @@ mod search;
 mod sessions;
 mod statement;
 mod stored;
+mod structures;
 mod suitable;
 mod thoughts;
 mod tls;

@@ -382,11 +382,11 @@ impl Store for PostgresStore {
     }
 
     fn audit(&self) -> Result<Box<dyn Audit>> {
-        self.open_audit()
+        self.open_audits(1)?.pop().ok_or(StoreError::Stopped)
     }
 
     fn audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
-        (0..count).map(|_| self.audit()).collect()
+        self.open_audits(count)
     }
 
     fn replica(&self) -> Option<ReplicaStatus> {
