@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
 use cairn_core::log::{Checkpoint, CheckpointNote, consistency, inclusion};
+use cairn_core::note::VerifyingKey;
 use cairn_core::thought::SEALED;
 
 use super::leaf::{KeyLeaf, parse};
@@ -135,7 +136,7 @@ impl<'a> Export<'a> {
             }
         }
         self.checkpoints()?;
-        self.keys()?;
+        let keys = self.keys()?;
         let (entries, redacted) = (self.entries, self.redacted);
         let sha256 = self.lines.sha256();
         let mut line = self.lines.object();
@@ -148,6 +149,11 @@ impl<'a> Export<'a> {
         line.end();
         self.lines.end()?;
         self.lines.flush()?;
+        let note: Option<CheckpointNote> = self.stated.note.parse().ok();
+        let signed_by = |key: &String| {
+            let key = key.parse::<VerifyingKey>().ok();
+            note.as_ref().zip(key).is_some_and(|(note, key)| note.verify(&key).is_ok())
+        };
         Ok(Exported {
             origin: self.stated.origin.clone(),
             size,
@@ -156,7 +162,8 @@ impl<'a> Export<'a> {
             redacted,
             sealed: self.sealed,
             checkpoints: self.checkpoints,
-            signed: self.stated.note.parse().is_ok_and(|note: CheckpointNote| note.is_signed()),
+            signed: note.as_ref().is_some_and(CheckpointNote::is_signed),
+            signed_by: keys.into_iter().filter(signed_by).collect(),
             bytes: self.lines.bytes,
         })
     }
@@ -369,7 +376,8 @@ impl<'a> Export<'a> {
         Ok(bridges)
     }
 
-    fn keys(&mut self) -> Result<()> {
+    /// Writes the keys that the log names, and returns them.
+    fn keys(&mut self) -> Result<Vec<String>> {
         let mut keys: Vec<String> = Vec::new();
         self.audit.about_log(KEY, &mut |seq, leaf| {
             let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, KeyLeaf::write));
@@ -380,7 +388,8 @@ impl<'a> Export<'a> {
             }
         })?;
         self.lines.object().texts("keys", keys.iter().map(String::as_str)).end();
-        self.lines.end()
+        self.lines.end()?;
+        Ok(keys)
     }
 }
 

@@ -33,7 +33,7 @@ fn shown(cairn: &Cairn) -> Vec<(String, String)> {
         let filter = Filter { session_id: Some(session.into()), ..Filter::default() };
         show(of("list"), text(cairn.list(&filter)));
         let tree = cairn.tree(session, true);
-        if let Some(last) = tree.iter().flatten().next_back() {
+        if let Some(last) = tree.as_ref().ok().and_then(|tree| tree.last()) {
             show(of("trail"), text(cairn.trail(last.id.as_str(), Some(session))));
         }
         show(of("tree"), text(tree));
@@ -46,7 +46,7 @@ fn shown(cairn: &Cairn) -> Vec<(String, String)> {
             SearchQuery { query: "thought".into(), session_id: Some(session.into()), ..Default::default() };
         show(of("search"), text(cairn.search(&query)));
     }
-    for brief in cairn.briefs(None, None).iter().flatten() {
+    for brief in cairn.briefs(None, None).iter().flat_map(|briefs| briefs.iter()) {
         show(format!("brief {}", brief.brief_id), text(cairn.brief(brief.brief_id.as_str())));
     }
     for task in ["task 0", "task 1", "task 2", "session 0", "nowhere"] {
