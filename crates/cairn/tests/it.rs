@@ -21,6 +21,9 @@ mod concurrent;
 /// Snapshots of roadmaps, and what drifted.
 #[path = "it/context.rs"]
 mod context;
+/// Records that do not match the log are not shown.
+#[path = "it/damaged.rs"]
+mod damaged;
 /// Entries of the log.
 #[path = "it/entries.rs"]
 mod entries;
