@@ -24,6 +24,9 @@ mod context;
 /// Records that do not match the log are not shown.
 #[path = "it/damaged.rs"]
 mod damaged;
+/// Edits of indexes, schema and search index that leave every table as it was.
+#[path = "it/deceive_indexes.rs"]
+mod deceive_indexes;
 /// Entries of the log.
 #[path = "it/entries.rs"]
 mod entries;
