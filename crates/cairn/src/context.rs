@@ -198,8 +198,14 @@ impl Cairn {
         let terms = Terms::parse(&query.query)?;
         let limit = within("limit", query.limit, 20, 100)?;
         let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
-        self.catch_up()?;
         let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);
+        if self.catch_up_if_possible()? > 0 {
+            // A plan that is not in the index would be missing without a word.
+            let through = self.inner.store.derived_through()?;
+            if self.inner.store.current_plans(roadmap_id)?.iter().any(|plan| plan.seq > through) {
+                self.catch_up()?;
+            }
+        }
         Ok(self.inner.store.search_nodes(&terms, roadmap_id, limit as usize)?)
     }
 

@@ -74,7 +74,8 @@ pub use memory::{
 pub use options::{Durability, Options};
 pub use proof::{
     Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
-    Remembered, SeenHead, Signer, Standing, Stated, load_key, random_key,
+    Relation, Remembered, SeenCopy, SeenHead, SeenPlace, Signer, Standing, Stated, load_key, place_name,
+    random_key,
 };
 pub use read::{ActionThought, Filter, Page};
 pub use redact::{Redact, Redacted};
@@ -86,4 +87,5 @@ pub use store::{LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,
+    THIS_MACHINE,
 };
