@@ -77,8 +77,8 @@ impl Cairn {
         let Some(other) = heads.log_at(here).filter(|other| *other != head.origin) else { return };
         let newest = heads.read(&other).ok().and_then(|known| newest_at(&known, here));
         let seen = newest.as_ref().map(|head| format!(", with {} entries on {}", head.size, head.at));
-        let is_known = heads.read(&head.origin).is_ok_and(|known| !known.places.is_empty());
-        if !is_known {
+        // What cannot be read is a finding of its own.
+        if heads.read(&head.origin).is_ok_and(|known| !goes_on(&known)) {
             let message = format!(
                 "this is not the log that was seen in this place: `{other}`{}; `cairn doctor` shows the way out",
                 seen.unwrap_or_default()
@@ -96,6 +96,11 @@ fn put_first(report: &mut Report, finding: Finding) {
     report.findings.insert(0, finding);
     report.findings.truncate(MAX_FINDINGS);
     report.findings_total += 1;
+}
+
+/// Whether a log was seen somewhere, and not closed there: then it may have been moved.
+fn goes_on(known: &Remembered) -> bool {
+    known.places.values().any(|seen| seen.closed.is_none())
 }
 
 /// The newest head of a log that was seen in a place, or else anywhere.
@@ -121,7 +126,7 @@ fn look(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Comparison
     let origin = store.head().map_err(failed)?.origin;
     let remembered = heads.read(&origin).map_err(unreadable)?;
     let head = store.head().map_err(failed)?;
-    if remembered.places.is_empty()
+    if !goes_on(&remembered)
         && let Some(other) = heads.log_at(path).filter(|other| *other != origin)
     {
         let newest = newest_at(&heads.read(&other).map_err(unreadable)?, path);

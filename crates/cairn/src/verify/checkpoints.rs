@@ -300,7 +300,10 @@ fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreEr
 /// Whether the log is the one that somebody outside has seen.
 fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Result<Option<Finding>> {
     let OutsideHead { witness, size, at, .. } = seen;
-    let witness = if witness == THIS_MACHINE { "this machine, in this place," } else { witness };
+    let (witness, cause) = match &witness[..] {
+        THIS_MACHINE => ("this machine, in this place,", "the log was rewritten"),
+        witness => (witness, "the log was rewritten, or this is another branch of it"),
+    };
     if *size > head.size {
         let message = format!(
             "{witness} saw {size} entries on {at}, and there are {}: the newest part of the log is gone, or an older \
@@ -312,9 +315,7 @@ fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Resu
     }
     let recomputed = root(*size, nodes)?;
     Ok((recomputed != seen.root).then(|| {
-        let message = format!(
-            "the first {size} entries are not those that {witness} saw on {at}: the log was rewritten"
-        );
+        let message = format!("the first {size} entries are not those that {witness} saw on {at}: {cause}");
         Finding::new(Reason::CheckpointMismatch, "log", message).field("root", seen.root, recomputed)
     }))
 }

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::OpenError;
@@ -82,7 +83,6 @@ impl SqliteStore {
             match store.prepare(opening) {
                 Err(schema::PrepareError::Sql(error)) if is_busy(&error) => {
                     if started.elapsed() > BUSY {
-                        let path = store.path().to_path_buf();
                         return Err(OpenError::Busy { path, seconds: BUSY.as_secs() });
                     }
                     std::thread::sleep(Duration::from_millis(5));
@@ -92,7 +92,7 @@ impl SqliteStore {
                 {
                     store.unchanging = true;
                 }
-                Err(error) => return Err(error.at(store.path())),
+                Err(error) => return Err(error.at(&path)),
                 Ok(()) => {
                     store.place.keep();
                     return Ok(store);
@@ -123,7 +123,10 @@ impl SqliteStore {
             let mut writer = self.connect_to_write()?;
             schema::prepare(&mut writer, birth)?;
             self.wrote.store(true, Ordering::Relaxed);
-            // Opened before the writer is closed, so that nothing is folded into the file yet.
+            // As long as nothing is folded into the file, a lost write-ahead log leaves a file without a log, which is
+            // noticed, and not one with an older state.
+            writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            drop(writer);
             reader = self.connect()?;
         }
         self.readers.lock().expect("no reader panics while it holds the lock").push(reader);
