@@ -513,7 +513,7 @@ mod tests {
 
     use super::*;
     use crate::options::Durability;
-    use crate::store::Birth;
+    use crate::store::{Birth, Opening};
 
     /// Whatever others commit meanwhile, all views of one verification see the same, and none can write.
     #[test]
@@ -522,7 +522,7 @@ mod tests {
         let path = folder.path().join("a.db");
         let birth =
             Birth { origin: "o".into(), timestamp: Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap() };
-        let store = SqliteStore::open(path.clone(), Durability::Normal, Some(birth)).unwrap();
+        let store = SqliteStore::open(path.clone(), Durability::Normal, &Opening::Create(birth)).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -101,7 +101,7 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
 }
 
 /// The schema version of one of our files, 0 for an empty file.
-fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
+pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let application = number("application_id")?;
     let version = number("user_version")?;
