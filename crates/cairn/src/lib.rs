@@ -85,5 +85,6 @@ pub use store::postgres::Address;
 pub use store::{LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
-    Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,
+    Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
+    Scope,
 };

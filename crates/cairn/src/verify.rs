@@ -14,6 +14,7 @@ mod time;
 mod trust;
 mod whole;
 
+use std::collections::HashSet;
 use std::fmt;
 
 use cairn_core::Sha;
@@ -114,12 +115,32 @@ pub struct Finding {
     pub step_index: Option<u64>,
     /// In which field.
     pub field: Option<String>,
-    /// What it should be.
+    /// What the log says that it is.
     pub expected: Option<String>,
-    /// What it is.
+    /// What is stored.
     pub actual: Option<String>,
     /// All of it in one sentence.
     pub message: String,
+    /// Damage that explains this one, where there is such: then it is not reported a second time.
+    #[serde(skip)]
+    pub follows_from: Option<Cause>,
+}
+
+/// Damage that can explain other findings.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// In what stands at a position of the log.
+    Entry(u64),
+    /// In the text at a position of the log, which an index covers with many others.
+    Text(u64),
+    /// In a record of the task, session or roadmap of this name.
+    Of(&'static str, String),
+    /// In a table.
+    Table(&'static str),
+    /// Entries are missing, and nobody knows whose they were.
+    MissingEntries,
+    /// In the database's own structures.
+    Structures,
 }
 
 impl Finding {
@@ -135,7 +156,14 @@ impl Finding {
             expected: None,
             actual: None,
             message: message.into(),
+            follows_from: None,
         }
+    }
+
+    /// Adds the damage that would explain it.
+    pub(crate) fn unless(mut self, cause: Cause) -> Finding {
+        self.follows_from = Some(cause);
+        self
     }
 
     /// Names a field that is not what it should be; `what` says of which record.
@@ -147,7 +175,7 @@ impl Finding {
         expected: impl fmt::Display,
         actual: impl fmt::Display,
     ) -> Finding {
-        let message = format!("`{field}` of {what} should be {expected} and is {actual}");
+        let message = format!("`{field}` of {what} is wrong: expected {expected}, found {actual}");
         let message = cairn_core::preview::preview(&message, 400).into_owned();
         Finding::new(reason, table, message).field(field, expected, actual)
     }
@@ -288,17 +316,49 @@ impl Report {
     }
 }
 
+/// How much damage is remembered to explain other findings, and how many of those wait to be explained.
+const MOST_CAUSES: usize = 1 << 16;
+
 /// Findings as they come in, from several threads at once.
 #[derive(Default)]
 pub(crate) struct Findings {
     list: Vec<Finding>,
     /// How many there are, those that are not in the list included.
     pub(crate) total: u64,
+    causes: HashSet<Cause>,
+    /// Those that other damage may explain.
+    following: Vec<Finding>,
 }
 
 impl Findings {
     /// Adds one.
     pub(crate) fn add(&mut self, finding: Finding) {
+        if finding.follows_from.is_some() {
+            if self.following.len() < MOST_CAUSES {
+                self.following.push(finding);
+            }
+            return;
+        }
+        if let Some(seq) = finding.seq {
+            self.explain(Cause::Entry(seq));
+        }
+        self.explain(Cause::Table(finding.table));
+        self.count(finding);
+    }
+
+    /// Notes damage, so that what follows from it is not reported.
+    pub(crate) fn explain(&mut self, cause: Cause) {
+        if self.causes.len() < MOST_CAUSES {
+            self.causes.insert(cause);
+        }
+    }
+
+    /// Whether there is one at this position of the log.
+    fn is_at(&self, seq: u64) -> bool {
+        self.causes.contains(&Cause::Entry(seq))
+    }
+
+    fn count(&mut self, finding: Finding) {
         self.total += 1;
         // A little more than is reported, since those of another thread may belong before these.
         if self.list.len() < 2 * MAX_FINDINGS {
@@ -309,10 +369,40 @@ impl Findings {
     fn append(&mut self, other: Findings) {
         self.total += other.total;
         self.list.extend(other.list);
+        self.causes.extend(other.causes);
+        self.following.extend(other.following);
     }
 
-    /// In log order, those without a place in it last.
+    fn is_explained(&self, cause: &Cause) -> bool {
+        match cause {
+            Cause::Text(seq) => self.causes.contains(&Cause::Entry(*seq)),
+            Cause::Of(..) => self.causes.contains(cause) || self.causes.contains(&Cause::MissingEntries),
+            other => self.causes.contains(other),
+        }
+    }
+
+    /// In log order, those without a place in it last. What other damage explains is left out.
     pub(crate) fn sorted(mut self) -> (Vec<Finding>, u64) {
+        // Texts that an index does not match have one cause, that index.
+        let mut texts: Vec<(Finding, u64)> = Vec::new();
+        for finding in std::mem::take(&mut self.following) {
+            match &finding.follows_from {
+                Some(cause) if self.is_explained(cause) => {}
+                Some(Cause::Text(_)) => {
+                    match texts.iter_mut().find(|(first, _)| first.table == finding.table) {
+                        Some((_, more)) => *more += 1,
+                        None => texts.push((finding, 0)),
+                    }
+                }
+                _ => self.count(finding),
+            }
+        }
+        for (mut finding, more) in texts {
+            if more > 0 {
+                finding.message.push_str(&format!(" ({more} more like this)"));
+            }
+            self.count(finding);
+        }
         self.list.sort_by_key(|finding| finding.seq.unwrap_or(u64::MAX));
         self.list.truncate(MAX_FINDINGS);
         (self.list, self.total)

@@ -1,12 +1,15 @@
 //! Verifying one session or task: its own records and links, and that each stands in the log.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
+use cairn_core::entry::THOUGHT;
 use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
+use serde_json::Value;
 
-use super::record::Checker;
+use super::record::{Checker, gone};
 use super::redaction::{self, Redactions};
-use super::{Finding, Findings, Progress, Reason, Report};
+use super::{Cause, Finding, Findings, Progress, Reason, Report};
 use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 
@@ -36,8 +39,9 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", recomputed, head.root));
     }
     let mut failed = Ok(());
-    let mut seen: u64 = 0;
+    let (mut seen, mut next): (u64, u64) = (0, 0);
     let mut newest = None;
+    let mut missing = Vec::new();
     audit.scan_chain(of, &mut |scanned| {
         if failed.is_err() {
             return;
@@ -46,23 +50,30 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
             ChainOf::Task(_) => thought.position,
             ChainOf::Session(_) => thought.step_index,
         });
-        if place != seen as i64 || newest.is_some_and(|newest| newest >= scanned.seq) {
-            let message = format!("thought {seen} of {table} `{name}` is missing or out of order");
-            let reason = if place > seen as i64 { Reason::MissingRecord } else { Reason::Order };
-            findings
-                .add(Finding::new(reason, "thought", message).at(scanned.seq).field(counter, seen, place));
+        match u64::try_from(place) {
+            Ok(place) if place > next => missing.push(next..place),
+            Ok(place) if place == next && newest.is_none_or(|newest| newest < scanned.seq) => {}
+            _ => {
+                let message = format!("thought {next} of {table} `{name}` is out of order");
+                let finding = Finding::new(Reason::Order, "thought", message).at(scanned.seq);
+                findings.add(finding.field(counter, next, place));
+            }
         }
         newest = Some(scanned.seq);
         seen += 1;
+        next = u64::try_from(place).map_or(next, |place| place.max(next)).saturating_add(1);
         failed = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
         progress(Progress { done: seen, total: length.max(seen), what: "thoughts" });
     })?;
     failed?;
-    if seen != length {
-        let message = format!("{table} `{name}` should have {length} thoughts and has {seen}");
-        let reason = if seen < length { Reason::MissingRecord } else { Reason::IndexMismatch };
-        findings.add(Finding::new(reason, table, message).field("length", seen, length));
+    checker.causes.drain(..).for_each(|cause| findings.explain(cause));
+    if next < length {
+        missing.push(next..length);
+    } else if next > length {
+        let message = format!("{table} `{name}` has {next} thoughts, and {length} are noted");
+        findings.add(Finding::new(Reason::IndexMismatch, table, message).field("length", next, length));
     }
+    name_missing(&*audit, &head, (table, name, counter), missing, &mut findings)?;
     check_redactions(&mut checker, &mut nodes, of, &head, &mut findings)?;
     let Redactions { list: redacted, total: redacted_total, .. } = checker.redactions;
     let mut notes =
@@ -84,6 +95,37 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         coverage: None,
         notes,
     })
+}
+
+/// Names the thoughts of a chain that are missing from it, as the log records them.
+fn name_missing(
+    audit: &dyn Audit,
+    head: &LogHead,
+    (table, name, counter): (&'static str, &str, &str),
+    missing: Vec<Range<u64>>,
+    findings: &mut Findings,
+) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    findings.explain(Cause::Of(table, name.to_string()));
+    let label = format!("{table}_id");
+    let mut left = missing.iter().fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
+    audit.scan(0, head.size, &mut |scanned| {
+        let Some(entry) = scanned.entry.filter(|entry| entry.kind == THOUGHT) else { return };
+        let Ok(leaf) = serde_json::from_slice::<Value>(entry.leaf) else { return };
+        let place = leaf[counter].as_u64().filter(|_| leaf[&label].as_str() == Some(name));
+        if place.is_some_and(|place| missing.iter().any(|range| range.contains(&place))) {
+            left = left.saturating_sub(1);
+            findings.add(gone(scanned.seq, entry.leaf));
+        }
+    })?;
+    if left > 0 {
+        let message = format!("{left} thoughts of {table} `{name}` are gone, and so are their log entries");
+        let first = missing[0].start;
+        findings.add(Finding::new(Reason::MissingRecord, table, message).field(counter, first, "nothing"));
+    }
+    Ok(())
 }
 
 /// Checks the redactions of thoughts of this chain: they stand elsewhere in the log.

@@ -7,7 +7,7 @@ use cairn_core::entry::{
     BRIEF, CONTINUATION, EVENT, GENESIS, Genesis, KEY, REDACTION, SNAPSHOT, THOUGHT, ThoughtEntry,
     metadata_commitment,
 };
-use cairn_core::log::leaf_hash;
+use cairn_core::log::{leaf_hash, node_hash};
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use super::context::Contexts;
 use super::memory::Memory;
 use super::redaction::{InLog, Redactions};
 use super::time::Times;
-use super::{Finding, Reason};
+use super::{Cause, Finding, Reason};
 use crate::redact::Said;
 use crate::seal;
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
@@ -52,6 +52,8 @@ pub struct Checker<'a> {
     pub thoughts: u64,
     /// Thoughts seen that the derived list of actions must name.
     pub actions: u64,
+    /// Damage seen that explains other findings.
+    pub causes: Vec<Cause>,
 }
 
 #[derive(Clone, Default)]
@@ -81,30 +83,23 @@ impl<'a> Checker<'a> {
             redactions: Redactions::default(),
             thoughts: 0,
             actions: 0,
+            causes: Vec::new(),
         }
     }
 
     /// Checks one entry; returns the hash of its stored bytes, if there are any, and the first thing wrong.
     pub fn check(&mut self, scanned: &Scanned<'_>) -> Result<(Option<Sha>, Option<Finding>)> {
         let seq = scanned.seq;
-        if let Some((table, column)) = scanned.malformed {
-            let message =
-                format!("`{column}` of {table} {seq} does not hold the type of value it was written with");
-            let finding = Finding::new(Reason::LeafMismatch, table, message).at(seq);
-            return Ok((None, Some(finding.field(column, "a value of another type", "what is stored"))));
-        }
         let Some(entry) = &scanned.entry else {
             let message = format!("thought {seq} has no entry in the log");
             return Ok((None, Some(Finding::new(Reason::MissingRecord, "entry", message).at(seq))));
         };
         let hash = leaf_hash(entry.leaf);
+        let (thoughts, actions) = (self.thoughts, self.actions);
         let wrong = match (entry.kind, &scanned.thought) {
+            _ if scanned.malformed.is_some() => malformed(scanned, entry),
             (THOUGHT, Some(thought)) => self.check_thought(seq, thought, entry.leaf)?,
-            (THOUGHT, None) => {
-                let message = format!("the thought of log entry {seq} is gone");
-                let id = leaf_text(entry.leaf, "id");
-                Some(Finding { id, ..Finding::new(Reason::MissingRecord, "thought", message).at(seq) })
-            }
+            (THOUGHT, None) => Some(gone(seq, entry.leaf)),
             (GENESIS, None) => self.check_genesis(seq, entry),
             (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
             (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
@@ -120,23 +115,61 @@ impl<'a> Checker<'a> {
                 })
             }
             (kind, thought) => {
+                let in_log = leaf_text(entry.leaf, "kind").unwrap_or_else(|| "nothing".to_string());
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");
-                Some(
-                    Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("kind", THOUGHT, kind),
-                )
+                Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("kind", in_log, kind))
             }
         };
-        // After the rows: if the bytes were changed, the rows tell which field.
-        let wrong = wrong.or_else(|| {
-            (entry.hash != hash.0).then(|| {
+        // Rows are counted whether or not they are sound: a damaged one is not missing as well.
+        self.thoughts = thoughts + u64::from(scanned.thought.is_some());
+        if let Some(finding) = &wrong {
+            // The list of actions is made from the record that the log names.
+            let listed = leaf_text(entry.leaf, "action_id").is_some() && seq as i64 <= self.derived_through;
+            self.actions = actions + u64::from(listed);
+            if finding.follows_from.is_none() {
+                self.explain(entry.leaf);
+            }
+        }
+        let kept = entry.hash == hash.0;
+        let wrong = match wrong {
+            // Rows that agree with the bytes vouch for them.
+            None if !kept => {
                 let message = format!("the stored hash of log entry {seq} is not the hash of its bytes");
-                let stored =
-                    entry.hash.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
-                Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("hash", hash, stored)
-            })
-        });
+                let finding = Finding::new(Reason::LeafMismatch, "entry", message).at(seq);
+                Some(finding.field("hash", hash, stored(entry.hash)))
+            }
+            Some(finding) if finding.follows_from.is_none() && (!kept || !self.is_in_tree(seq, &hash)?) => {
+                Some(Finding {
+                    id: leaf_text(entry.leaf, "id"),
+                    ..bytes_changed(seq, &hash, (!kept).then_some(entry.hash))
+                })
+            }
+            wrong => wrong,
+        };
         Ok((Some(hash), wrong))
+    }
+
+    /// Notes what the damage of an entry explains: the counts of its chains, the links of its successors.
+    fn explain(&mut self, leaf: &[u8]) {
+        let Ok(leaf) = serde_json::from_slice::<Value>(leaf) else {
+            self.causes.push(Cause::MissingEntries);
+            return;
+        };
+        for (member, table) in [("task_id", "task"), ("session_id", "session"), ("roadmap_id", "roadmap")] {
+            if let Some(label) = leaf[member].as_str() {
+                self.causes.push(Cause::Of(table, label.to_string()));
+            }
+        }
+    }
+
+    /// Whether the tree was built from an entry of this hash, as far as the node above it tells.
+    fn is_in_tree(&self, seq: u64, hash: &Sha) -> Result<bool> {
+        let (Some(node), Some(beside)) = (self.audit.node(1, seq / 2)?, self.audit.node(0, seq ^ 1)?) else {
+            return Ok(true);
+        };
+        let (left, right) = if seq % 2 == 0 { (hash, &beside) } else { (&beside, hash) };
+        Ok(node_hash(left, right) == node)
     }
 
     fn check_genesis(&mut self, seq: u64, entry: &StoredEntry<'_>) -> Option<Finding> {
@@ -144,19 +177,76 @@ impl<'a> Checker<'a> {
         let timestamp = leaf_text(entry.leaf, "timestamp").unwrap_or_default();
         Genesis { origin: self.origin, timestamp: &timestamp }.write(&mut self.leaf);
         (seq != 0 || self.leaf != entry.leaf).then(|| {
-            let found = leaf_text(entry.leaf, "origin").unwrap_or_else(|| "something else".to_string());
-            let message = "the first entry of the log does not name the log it stands in".to_string();
-            Finding::new(Reason::LeafMismatch, "log", message).at(seq).field("origin", found, self.origin)
+            let in_log = leaf_text(entry.leaf, "origin").unwrap_or_else(|| "something else".to_string());
+            let message = "the database names another log than the first entry of the log does".to_string();
+            Finding::new(Reason::LeafMismatch, "log", message).at(seq).field("origin", in_log, self.origin)
         })
     }
 
+    /// Checks a thought; what is wrong is said in the words of the log: what it records, and what is stored.
     fn check_thought(
         &mut self,
         seq: u64,
         thought: &StoredThought<'_>,
         leaf: &[u8],
     ) -> Result<Option<Finding>> {
-        self.thoughts += 1;
+        let mut said = None;
+        let Some(finding) = self.check_links(seq, thought, leaf, &mut said)? else { return Ok(None) };
+        let hashes = [
+            Reason::ContentHashMismatch,
+            Reason::ChainHashMismatch,
+            Reason::HashMismatch,
+            Reason::PrevHashMismatch,
+        ];
+        if !hashes.contains(&finding.reason) || finding.table != "thought" {
+            return Ok(Some(finding));
+        }
+        let Some((field, in_log, in_row)) = self.first_changed(seq, thought, leaf, said.as_ref())? else {
+            return Ok(Some(finding));
+        };
+        let what = format!("thought `{}`", thought.id);
+        let message = match (finding.reason, &field[..]) {
+            (Reason::ContentHashMismatch, "content_hash") => {
+                format!(
+                    "`content` of {what} does not match its recorded hash: expected {in_log}, found {in_row}"
+                )
+            }
+            _ => Finding::differs(finding.reason, "thought", &what, &field, &in_log, &in_row).message,
+        };
+        Ok(Some(Finding { message, ..finding.field(&field, in_log, in_row) }))
+    }
+
+    /// The first field in which a row differs from its log entry, with both values.
+    fn first_changed(
+        &mut self,
+        seq: u64,
+        thought: &StoredThought<'_>,
+        leaf: &[u8],
+        said: Option<&Said>,
+    ) -> Result<Option<(String, String, String)>> {
+        if let (Some(content), Some(in_log)) = (thought.content, leaf_text(leaf, "content_hash")) {
+            let actual = Sha::of(content.as_bytes()).to_string();
+            if actual != in_log {
+                return Ok(Some(("content_hash".to_string(), in_log, actual)));
+            }
+        }
+        let parent = match thought.parent_seq {
+            Some(parent) => self.parent(parent, seq)?,
+            None => None,
+        };
+        let (task, session) =
+            (self.audit.task_name(thought.task_no)?, self.audit.session_name(thought.session_no)?);
+        let (Some(task), Some(session)) = (task, session) else { return Ok(None) };
+        Ok(self.entry_bytes_differ(seq, thought, leaf, &task, &session, parent.as_ref(), said))
+    }
+
+    fn check_links(
+        &mut self,
+        seq: u64,
+        thought: &StoredThought<'_>,
+        leaf: &[u8],
+        redacted: &mut Option<Said>,
+    ) -> Result<Option<Finding>> {
         self.times.see(seq, thought.timestamp);
         let place =
             |reason, table, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
@@ -170,8 +260,12 @@ impl<'a> Checker<'a> {
         let wrong = |reason, field, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
             Ok(Some(place(reason, "thought", field, expected, actual)))
         };
-        let stored =
-            |bytes: &[u8]| bytes.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
+        // What is wrong with a link may be wrong with the record it leads to, which has a finding of its own.
+        let follows = |finding: Finding, table, label: Option<String>| {
+            let cause = label.map_or(Cause::MissingEntries, |label| Cause::Of(table, label));
+            Some(finding.unless(cause))
+        };
+        let mut following = None;
 
         let content_hash = match thought.content {
             Some(content) => Sha::of(content.as_bytes()),
@@ -205,10 +299,22 @@ impl<'a> Checker<'a> {
             },
         };
 
+        redacted.clone_from(&said);
+        let (task_in_log, session_in_log) = (leaf_text(leaf, "task_id"), leaf_text(leaf, "session_id"));
+
         let parent = match thought.parent_seq {
             None => None,
             Some(parent_seq) => match self.parent(parent_seq, seq)? {
-                None => return wrong(Reason::MissingRecord, "parent_id", &"an earlier thought", &"missing"),
+                None => {
+                    let missing = place(
+                        Reason::MissingRecord,
+                        "thought",
+                        "parent_id",
+                        &"an earlier thought",
+                        &"missing",
+                    );
+                    return Ok(follows(missing, "session", session_in_log));
+                }
                 Some(parent) if parent.session_no != thought.session_no => {
                     let expected = format!("a thought of session number {}", thought.session_no);
                     let actual = format!("one of session number {}", parent.session_no);
@@ -217,8 +323,9 @@ impl<'a> Checker<'a> {
                 Some(parent) => Some(parent),
             },
         };
-        let link = chain_hash(&content_hash, parent.as_ref().map(|parent| Sha(parent.chain_hash)).as_ref());
-        if link.0 != thought.chain_hash {
+        let above = parent.as_ref().map(|parent| Sha(parent.chain_hash));
+        let link = chain_hash(&content_hash, above.as_ref());
+        if link.0 != thought.chain_hash && !self.links_as_logged(&content_hash, parent.as_ref(), thought)? {
             self.remember(seq, thought);
             return wrong(Reason::ChainHashMismatch, "chain_hash", &link, &stored(thought.chain_hash));
         }
@@ -228,13 +335,23 @@ impl<'a> Checker<'a> {
             position => self.predecessor(thought.task_no, position)?,
         };
         self.remember(seq, thought);
-        let Some(prev_hash) = prev_hash else {
-            let before = format!("a thought at position {} of its task", thought.position - 1);
-            return wrong(Reason::MissingRecord, "position", &before, &"none");
-        };
-        if prev_hash.0 != thought.prev_hash {
-            return wrong(Reason::PrevHashMismatch, "prev_hash", &prev_hash, &stored(thought.prev_hash));
+        if prev_hash.is_none_or(|hash| hash.0 != thought.prev_hash) {
+            let differs = match prev_hash {
+                Some(hash) => {
+                    place(Reason::PrevHashMismatch, "thought", "prev_hash", &hash, &stored(thought.prev_hash))
+                }
+                None => {
+                    let before = format!("a thought at position {} of its task", thought.position - 1);
+                    place(Reason::MissingRecord, "thought", "position", &before, &"none")
+                }
+            };
+            // If the link is what the log records, it is the predecessor that was changed.
+            if leaf_text(leaf, "prev_hash") != Some(stored(thought.prev_hash)) {
+                return Ok(Some(differs));
+            }
+            following = follows(differs, "task", task_in_log);
         }
+        let prev_hash = thought.prev_hash.try_into().map_or(Sha::ZERO, Sha);
         let Some(task_id) = self.task_name(thought.task_no)? else {
             return wrong(Reason::MissingRecord, "task_id", &"the label of its task", &"missing");
         };
@@ -278,7 +395,8 @@ impl<'a> Checker<'a> {
             && !self.contexts.is_before(self.audit, id, seq)?
         {
             let expected = format!("an earlier snapshot of the number {id}");
-            return wrong(Reason::MissingRecord, "context_id", &expected, &"none");
+            let missing = place(Reason::MissingRecord, "thought", "context_id", &expected, &"none");
+            following = Some(missing.unless(Cause::Table("context")));
         }
         if let Some(id) = thought.brief_id
             && !self
@@ -287,7 +405,8 @@ impl<'a> Checker<'a> {
                 .is_some_and(|(place, session)| place < seq && session == thought.session_no)
         {
             let expected = "an earlier brief of the same session";
-            return wrong(Reason::MissingRecord, "brief_id", &expected, &"none");
+            let missing = place(Reason::MissingRecord, "thought", "brief_id", &expected, &"none");
+            following = follows(missing, "session", session_in_log);
         }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;
@@ -301,7 +420,7 @@ impl<'a> Checker<'a> {
                 )));
             }
         }
-        Ok(None)
+        Ok(following)
     }
 
     /// Derives the entry's bytes from the row; if they are not those of the log, names a field that differs.
@@ -373,6 +492,20 @@ impl<'a> Checker<'a> {
         })
     }
 
+    /// Whether the link to the parent holds with what the log records of the parent, whose row may be what was changed.
+    fn links_as_logged(
+        &self,
+        content_hash: &Sha,
+        parent: Option<&Parent>,
+        thought: &StoredThought<'_>,
+    ) -> Result<bool> {
+        let Some(parent) = parent else { return Ok(false) };
+        let leaf = self.audit.leaf(parent.seq)?;
+        let logged =
+            leaf.and_then(|leaf| leaf_text(&leaf, "chain_hash")).and_then(|hash| hash.parse::<Sha>().ok());
+        Ok(logged.is_some_and(|logged| chain_hash(content_hash, Some(&logged)).0 == thought.chain_hash))
+    }
+
     /// Whatever stands at `parent_seq`, if that is before `seq`.
     fn parent(&mut self, parent_seq: i64, seq: u64) -> Result<Option<Parent>> {
         let Ok(parent_seq) = u64::try_from(parent_seq) else { return Ok(None) };
@@ -434,6 +567,46 @@ impl<'a> Checker<'a> {
     }
 }
 
+fn stored(bytes: &[u8]) -> String {
+    bytes.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string())
+}
+
+/// Names the place of a thought of which the log alone is left.
+pub(super) fn gone(seq: u64, leaf: &[u8]) -> Finding {
+    let parsed: Value = serde_json::from_slice(leaf).unwrap_or_default();
+    let text = |member: &str| parsed[member].as_str().unwrap_or("?").to_string();
+    let message = format!(
+        "thought `{}` is gone: step {} of session `{}`, position {} of task `{}`, log entry {seq}",
+        text("id"),
+        parsed["step_index"],
+        text("session_id"),
+        parsed["position"],
+        text("task_id")
+    );
+    Finding {
+        id: parsed["id"].as_str().map(str::to_string),
+        step_index: parsed["step_index"].as_u64(),
+        ..Finding::new(Reason::MissingRecord, "thought", message).at(seq)
+    }
+}
+
+/// Names a column that holds a value of another type than was written.
+fn malformed(scanned: &Scanned<'_>, entry: &StoredEntry<'_>) -> Option<Finding> {
+    let (table, column) = scanned.malformed?;
+    let message =
+        format!("`{column}` of {table} {} holds a value of another type than was written", scanned.seq);
+    let finding = Finding::new(Reason::LeafMismatch, table, message).at(scanned.seq);
+    let in_log = leaf_text(entry.leaf, column).unwrap_or_else(|| "a value of its type".to_string());
+    Some(finding.field(column, in_log, "a value of another type"))
+}
+
+/// Says that the bytes of an entry are not those that the log was built from.
+fn bytes_changed(seq: u64, hash: &Sha, noted: Option<&[u8]>) -> Finding {
+    let message = format!("the bytes of log entry {seq} were changed");
+    let expected = noted.map_or("the hash that the tree of the log was built from".to_string(), stored);
+    Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("leaf", expected, hash)
+}
+
 pub(super) fn leaf_text(leaf: &[u8], field: &str) -> Option<String> {
     let value: Value = serde_json::from_slice(leaf).ok()?;
     Some(value.get(field)?.as_str()?.to_string())
@@ -456,5 +629,5 @@ pub(super) fn first_difference(in_log: &[u8], from_row: &[u8]) -> (String, Strin
             }
         }
     }
-    ("leaf".to_string(), "the bytes that the row gives".to_string(), "other bytes".to_string())
+    ("leaf".to_string(), leaf_hash(in_log).to_string(), leaf_hash(from_row).to_string())
 }

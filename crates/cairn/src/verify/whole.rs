@@ -10,8 +10,8 @@ use super::fold;
 use super::record::Checker;
 use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
-use super::{Finding, Findings, Progress, Reason, Report};
-use crate::error::Result;
+use super::{Cause, Finding, Findings, Progress, Reason, Report};
+use crate::error::{Error, Result};
 use crate::store::{Audit, LogHead, Store, StoreError, Totals};
 
 /// Leaves are checked in chunks of this many, each a complete subtree.
@@ -20,9 +20,13 @@ const CHUNK: u64 = 1 << CHUNK_LEVEL;
 
 /// What a chunk adds to the tree.
 enum Subtree {
-    Complete(Sha),
+    Complete {
+        root: Sha,
+        /// Whether something in it has a finding, so that what stands above it must differ.
+        damaged: bool,
+    },
     /// The last chunk, as single leaves.
-    Leaves(Vec<Sha>),
+    Leaves { leaves: Vec<Sha>, damaged: bool },
     /// An entry is missing, so there is no hash.
     Broken,
 }
@@ -51,9 +55,12 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     // A size that somebody made up must not keep anybody waiting: a little beyond the newest entry, nothing can be.
     let end = audit.newest()?.map_or(0, |newest| newest.saturating_add(1)).saturating_add(CHUNK);
     let within = LogHead { size: head.size.min(end), ..head.clone() };
-    let parts = check_parts(audits, &within, derived_through, progress, &mut findings)?;
+    // A part that cannot be read is a finding, and does not keep the others from being checked.
+    let mut unread = None;
+    let parts = check_parts(audits, &within, derived_through, progress, &mut findings, &mut unread)?;
 
-    let mut tree = Some(Edge::empty());
+    let mut tree = Some(Edge::empty()).filter(|_| unread.is_none());
+    let mut damaged = false;
     let (mut counted, mut actions) = (Totals::default(), 0);
     let mut times = Times::default();
     let (mut redacted, mut redacted_total) = (Vec::new(), 0);
@@ -65,17 +72,20 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
         actions += part.actions;
         times.append(part.from, part.times);
         for subtree in part.chunks {
-            tree = add_to_tree(tree, subtree, &*audit, &mut findings)?;
+            tree = read(&mut unread, add_to_tree(tree, subtree, &*audit, &mut damaged, &mut findings))?
+                .flatten();
         }
     }
     let root = tree.map(|tree| tree.root());
-    if let Some(root) = root.filter(|root| *root != head.root) {
+    if let Some(root) = root.filter(|root| *root != head.root && !damaged) {
         let message = "the stored root of the log is not the root of its entries";
         findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, head.root));
     }
-    check_totals(&*audit, &head, &counted, &mut findings)?;
-    check_derived(&head, derived_through, listed_actions, actions, &mut findings);
-    audit.heads_schema_and_documents(&mut |finding| findings.add(finding))?;
+    if unread.is_none() {
+        read(&mut unread, check_totals(&*audit, &head, &counted, &mut findings))?;
+        check_derived(&head, derived_through, listed_actions, actions, &mut findings);
+    }
+    read(&mut unread, audit.heads_schema_and_documents(&mut |finding| findings.add(finding)))?;
 
     redacted.truncate(MAX_REDACTED);
     let mut notes = Vec::from_iter(redaction::note(&redacted, redacted_total));
@@ -87,13 +97,19 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     notes.extend(times.note_of());
     // Without a tree there is nothing that a statement about it could be held against.
     let coverage = match root {
-        Some(_) => Some(checkpoints::check(&*audit, &head, outside, &mut findings)?),
+        Some(_) => read(&mut unread, checkpoints::check(&*audit, &head, outside, &mut findings))?,
         None => None,
     };
+    if let Some(what) = unread {
+        let message = format!("the database is damaged and could not be read to the end: {what}");
+        // Where SQLite or PostgreSQL says what is damaged, that is the finding.
+        findings.add(Finding::new(Reason::MissingRecord, "database", message).unless(Cause::Structures));
+        notes.push("a part of the database could not be read: what stands there is unverified".into());
+    }
     match &coverage {
         Some(coverage) => notes.extend(coverage.notes(head.size)),
         None => {
-            notes.push("entries are missing, so checkpoints and heads seen outside were not compared".into())
+            notes.push("entries are missing, so checkpoints and heads seen outside were not compared".into());
         }
     }
     let (findings, findings_total) = findings.sorted();
@@ -115,6 +131,21 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     })
 }
 
+/// Takes what could be read; notes damage that kept it from being read.
+fn read<T, E>(unread: &mut Option<String>, result: std::result::Result<T, E>) -> Result<Option<T>>
+where
+    Error: From<E>,
+{
+    match result.map_err(Error::from) {
+        Ok(read) => Ok(Some(read)),
+        Err(Error::Store(StoreError::Damaged(what))) => {
+            unread.get_or_insert(what);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Checks the entries in as many parts as there are cores, and what the database derives from them beside that.
 fn check_parts(
     mut audits: Vec<Box<dyn Audit>>,
@@ -122,6 +153,7 @@ fn check_parts(
     derived_through: i64,
     progress: &(dyn Fn(Progress) + Sync),
     findings: &mut Findings,
+    unread: &mut Option<String>,
 ) -> Result<Vec<Part>> {
     let [index, folds, structures] =
         [(); 3].map(|()| audits.pop().expect("one view for each, and one for each part"));
@@ -131,15 +163,19 @@ fn check_parts(
     let done = AtomicU64::new(0);
     let failed = |_| StoreError::Other("a verifying thread failed".into());
     std::thread::scope(|scope| {
+        // What was found before damage ends a check is kept.
         let index = scope.spawn(move || {
             let mut findings = Findings::default();
-            index.search_index(&mut |finding| findings.add(finding))?;
-            Ok::<_, StoreError>(findings)
+            let done = index.search_index(&mut |finding| findings.add(finding));
+            (findings, done)
         });
         let structures = scope.spawn(move || {
             let mut findings = Findings::default();
-            structures.structures(&mut |finding| findings.add(finding))?;
-            Ok::<_, StoreError>(findings)
+            let done = structures.structures(&mut |finding| findings.add(finding));
+            if findings.total > 0 {
+                findings.explain(Cause::Structures);
+            }
+            (findings, done)
         });
         let folds = scope.spawn(move || fold::check(&*folds));
         let mut workers = Vec::new();
@@ -155,14 +191,19 @@ fn check_parts(
                 check_part(&*audit, head, derived_through, first..last, &advance)
             }));
         }
-        let parts = workers
-            .into_iter()
-            .map(|worker| worker.join().map_err(failed)?)
-            .collect::<std::result::Result<_, StoreError>>()?;
+        let mut parts = Vec::new();
+        for worker in workers {
+            parts.extend(read(unread, worker.join().map_err(failed)?)?);
+        }
         progress(Progress { done: head.size, total: head.size, what: "search index" });
-        findings.append(index.join().map_err(failed)??);
-        findings.append(structures.join().map_err(failed)??);
-        findings.append(folds.join().map_err(failed)??);
+        for beside in [index, structures] {
+            let (found, done) = beside.join().map_err(failed)?;
+            findings.append(found);
+            read(unread, done)?;
+        }
+        if let Some(found) = read(unread, folds.join().map_err(failed)?)? {
+            findings.append(found);
+        }
         Ok(parts)
     })
 }
@@ -189,6 +230,7 @@ fn check_part(
         });
         advance(to - from);
     }
+    checker.causes.drain(..).for_each(|cause| findings.explain(cause));
     Ok(Part {
         findings,
         counted: Totals {
@@ -226,6 +268,7 @@ fn check_entries(
             return;
         }
         if scanned.seq != expected {
+            findings.explain(Cause::MissingEntries);
             findings.add(missing(expected, scanned.seq));
         }
         expected = scanned.seq + 1;
@@ -239,6 +282,7 @@ fn check_entries(
     })?;
     failed?;
     if expected != to {
+        findings.explain(Cause::MissingEntries);
         findings.add(missing(expected, to));
     }
     Ok((leaves.len() as u64 == to - from).then_some(leaves))
@@ -254,6 +298,9 @@ pub fn missing(from: u64, to: u64) -> Finding {
 }
 
 /// Builds the subtree over `leaves` and compares its inside with what is stored.
+///
+/// Above an entry with a finding every node differs, and above a node that differs as well: that is the same damage, and
+/// the lowest of them names it.
 fn check_nodes(
     audit: &dyn Audit,
     from: u64,
@@ -265,36 +312,64 @@ fn check_nodes(
     for leaf in &leaves {
         edge.push(*leaf, &mut |node| levels[usize::from(node.level)].push(node.hash));
     }
+    let mut below: Vec<bool> = (from..).take(leaves.len()).map(|seq| findings.is_at(seq)).collect();
+    let mut damaged = below.contains(&true);
+    let mut lowest: Vec<(Node, Option<Sha>)> = Vec::new();
     for (level, hashes) in (0u8..).zip(&levels).skip(1) {
         let first = from >> level;
-        let mut expected = (first..).zip(hashes).peekable();
-        audit.nodes(level, first, first + hashes.len() as u64, &mut |index, stored| {
-            while let Some((_, hash)) = expected.next_if(|(next, _)| *next < index) {
-                findings.add(node_differs(&Node { level, index: index - 1, hash: *hash }, None));
-            }
-            if let Some((_, hash)) = expected.next_if(|(next, _)| *next == index)
-                && hash.0 != stored
-            {
-                let stored = stored.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
-                findings.add(node_differs(&Node { level, index, hash: *hash }, Some(stored)));
+        let mut stored: Vec<Option<Sha>> = vec![None; hashes.len()];
+        audit.nodes(level, first, first + hashes.len() as u64, &mut |index, hash| {
+            if let Some(slot) = stored.get_mut((index - first) as usize) {
+                *slot = hash.try_into().ok().map(Sha);
             }
         })?;
-        for (index, hash) in expected {
-            findings.add(node_differs(&Node { level, index, hash: *hash }, None));
+        let differ: Vec<bool> =
+            hashes.iter().zip(&stored).map(|(hash, stored)| *stored != Some(*hash)).collect();
+        // A node that differs under one that does not was changed itself. Under one that differs as well, the entries
+        // were.
+        for (node, stored) in lowest {
+            let of_entries = differ.get((node.index / 2 - first) as usize) == Some(&true);
+            damaged |= of_entries;
+            findings.add(if of_entries {
+                entries_differ(&node, stored)
+            } else {
+                node_differs(&node, stored)
+            });
         }
+        lowest = (0..hashes.len())
+            .filter(|at| differ[*at] && !below[2 * at] && !below[2 * at + 1])
+            .map(|at| (Node { level, index: first + at as u64, hash: hashes[at] }, stored[at]))
+            .collect();
+        below = differ;
     }
-    Ok(if leaves.len() as u64 == CHUNK { Subtree::Complete(edge.root()) } else { Subtree::Leaves(leaves) })
+    lowest.into_iter().for_each(|(node, stored)| findings.add(node_differs(&node, stored)));
+    Ok(match leaves.len() as u64 {
+        CHUNK => Subtree::Complete { root: edge.root(), damaged },
+        _ => Subtree::Leaves { leaves, damaged },
+    })
 }
 
-fn node_differs(node: &Node, stored: Option<String>) -> Finding {
-    let actual = stored.unwrap_or_else(|| "missing".to_string());
-    let message = format!(
-        "node {} of level {} of the log's tree should be {} and is {actual}",
-        node.index, node.level, node.hash
-    );
-    Finding::new(Reason::LeafMismatch, "node", message)
-        .at(node.index << node.level)
-        .field("hash", node.hash, actual)
+/// Says that a node is not that of the entries below it.
+fn node_differs(node: &Node, stored: Option<Sha>) -> Finding {
+    let message =
+        format!("node {} of level {} of the log's tree is not that of its entries", node.index, node.level);
+    of_node(node, message).field("hash", node.hash, shown(stored))
+}
+
+/// Says that entries are not those that the tree was built from.
+fn entries_differ(node: &Node, stored: Option<Sha>) -> Finding {
+    let first = node.index << node.level;
+    let last = first + (1 << node.level) - 1;
+    let message = format!("the log's tree was built from others than log entries {first} to {last}");
+    Finding { table: "entry", ..of_node(node, message).field("hash", shown(stored), node.hash) }
+}
+
+fn of_node(node: &Node, message: String) -> Finding {
+    Finding::new(Reason::LeafMismatch, "node", message).at(node.index << node.level)
+}
+
+fn shown(stored: Option<Sha>) -> String {
+    stored.map_or("no hash".to_string(), |hash| hash.to_string())
 }
 
 /// Adds a chunk to the tree and compares the nodes above it; none once a chunk is broken.
@@ -302,21 +377,27 @@ fn add_to_tree(
     tree: Option<Edge>,
     subtree: Subtree,
     audit: &dyn Audit,
+    damaged: &mut bool,
     findings: &mut Findings,
 ) -> Result<Option<Edge>> {
     let Some(mut tree) = tree else { return Ok(None) };
     let mut above = Vec::new();
     match subtree {
         Subtree::Broken => return Ok(None),
-        Subtree::Complete(root) => tree
-            .push_subtree(CHUNK_LEVEL, root, &mut |node| above.push(node))
-            .map_err(|error| StoreError::Other(error.to_string()))?,
-        Subtree::Leaves(leaves) => leaves.into_iter().for_each(|leaf| tree.push(leaf, &mut |_| {})),
+        Subtree::Complete { root, damaged: below } => {
+            *damaged |= below;
+            tree.push_subtree(CHUNK_LEVEL, root, &mut |node| above.push(node))
+                .map_err(|error| StoreError::Other(error.to_string()))?;
+        }
+        Subtree::Leaves { leaves, damaged: below } => {
+            *damaged |= below;
+            leaves.into_iter().for_each(|leaf| tree.push(leaf, &mut |_| {}));
+        }
     }
     for node in above {
         let stored = audit.node(node.level, node.index)?;
-        if stored != Some(node.hash) {
-            findings.add(node_differs(&node, stored.map(|hash| hash.to_string())));
+        if stored != Some(node.hash) && !*damaged {
+            findings.add(node_differs(&node, stored));
         }
     }
     Ok(Some(tree))
@@ -341,8 +422,9 @@ fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };
             let message =
-                format!("the log accounts for {expected} rows of table {table}, which has {actual}");
-            findings.add(Finding::new(reason, table, message).field("count", expected, actual));
+                format!("the log accounts for {expected} rows of table `{table}`, which has {actual}");
+            let finding = Finding::new(reason, table, message).field("count", expected, actual);
+            findings.add(finding.unless(Cause::Table(table)));
         }
     }
     Ok(())
@@ -357,6 +439,7 @@ fn check_derived(head: &LogHead, through: i64, listed: u64, actions: u64, findin
     }
     if listed != actions {
         let message = format!("{actions} thoughts led to an action, and {listed} are listed");
-        findings.add(Finding::new(Reason::IndexMismatch, "action", message).field("count", actions, listed));
+        let finding = Finding::new(Reason::IndexMismatch, "action", message).field("count", actions, listed);
+        findings.add(finding.unless(Cause::Table("action")));
     }
 }

@@ -182,7 +182,7 @@ const CASES: [Case; 20] = [
         trees: Yes,
         verify: Yes,
         head: No,
-        words: "`content_hash` of thought",
+        words: "`content` of thought",
         run: |scene| scene.attack(|sql| edit(sql, "UPDATE thought SET content = 'x' WHERE seq = 31")),
     },
     Case {
@@ -317,7 +317,7 @@ const CASES: [Case; 20] = [
         trees: No,
         verify: Yes,
         head: No,
-        words: "rows of table thought",
+        words: "rows of table `thought`",
         run: |scene| {
             scene.attack(|sql| {
                 edit(
@@ -344,7 +344,7 @@ const CASES: [Case; 20] = [
         trees: No,
         verify: Yes,
         head: No,
-        words: "rows of table thought",
+        words: "rows of table `thought`",
         run: |scene| {
             scene.attack(|sql| {
                 let fork = "INSERT INTO thought SELECT seq + 1000, id || 'x', type, task_no, position + ?1, session_no,

@@ -50,9 +50,12 @@ fn edited_content_is_a_content_hash_mismatch_at_that_record() {
         let report = db.verify(&scope).unwrap();
         assert_eq!(first(&report), (Reason::ContentHashMismatch, Some("r3"), Some("content_hash")));
         let finding = &report.findings[0];
-        assert_eq!(finding.expected.as_deref(), Some(&*cairn::Sha::of(b"decision C").to_string()));
-        assert_eq!(finding.actual.as_deref(), Some(&*cairn::Sha::of(b"decision A").to_string()));
+        // Expected is what the log says, and found is what is stored; the forged text is never called the right one.
+        assert_eq!(finding.expected.as_deref(), Some(&*cairn::Sha::of(b"decision A").to_string()));
+        assert_eq!(finding.actual.as_deref(), Some(&*cairn::Sha::of(b"decision C").to_string()));
         assert_eq!(finding.step_index, Some(2));
+        assert!(finding.message.starts_with("`content` of thought `r3` does not match its recorded hash"));
+        assert_eq!(report.findings_total, 1, "{:#?}", report.findings);
     }
 }
 

@@ -1,11 +1,13 @@
 //! Reading for verification: one consistent state, every column as it is stored.
 
+use std::time::Instant;
+
 use cairn_core::Sha;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::error::store_error;
-use super::{check, memory, redact};
+use super::error::audit_error;
+use super::{BUSY, SqliteStore, check, memory, redact, structure};
 use crate::store::{
     Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
     StoredEvent, StoredFold, StoredThought, Totals,
@@ -24,16 +26,46 @@ pub struct SqliteAudit {
     connection: Connection,
 }
 
-impl SqliteAudit {
-    /// Fixes the state that will be checked.
-    pub fn begin(connection: Connection) -> Result<SqliteAudit> {
-        // Temporary copies of large tables belong on disk, not in memory.
+/// Opens `count` read transactions on one committed state.
+///
+/// A connection of its own tells whether anybody committed while they began; if so, all begin again. Nobody is locked
+/// out meanwhile.
+pub fn begin_all(store: &SqliteStore, count: usize) -> Result<Vec<SqliteAudit>> {
+    let open = || {
+        let connection = store.another()?;
+        // The first query reads the schema, which takes longer than to begin.
         connection
-            .execute_batch("PRAGMA temp_store = FILE; BEGIN; SELECT size FROM log;")
-            .map_err(store_error)?;
+            .execute_batch("PRAGMA query_only = ON; SELECT count(*) FROM sqlite_schema;")
+            .map_err(audit_error)?;
         Ok(SqliteAudit { connection })
+    };
+    let sentinel = store.another()?;
+    let version =
+        || sentinel.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0)).map_err(audit_error);
+    let audits = (0..count).map(|_| open()).collect::<Result<Vec<_>>>()?;
+    let started = Instant::now();
+    loop {
+        let before = version()?;
+        for audit in &audits {
+            // `BEGIN` alone fixes no state: the first read does.
+            audit
+                .connection
+                .execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")
+                .map_err(audit_error)?;
+        }
+        if version()? == before {
+            return Ok(audits);
+        }
+        if started.elapsed() > BUSY {
+            return Err(StoreError::Busy);
+        }
+        for audit in &audits {
+            audit.connection.execute_batch("ROLLBACK").map_err(audit_error)?;
+        }
     }
+}
 
+impl SqliteAudit {
     fn one<T>(
         &self,
         sql: &str,
@@ -43,7 +75,7 @@ impl SqliteAudit {
         self.connection
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row(values, read).optional())
-            .map_err(store_error)
+            .map_err(audit_error)
     }
 
     fn each(
@@ -60,7 +92,7 @@ impl SqliteAudit {
             }
             Ok(())
         };
-        run().map_err(store_error)
+        run().map_err(audit_error)
     }
 }
 
@@ -353,12 +385,12 @@ impl Audit for SqliteAudit {
             done = visit(fold);
             done.is_ok()
         })
-        .map_err(store_error)?;
+        .map_err(audit_error)?;
         done
     }
 
     fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()> {
-        memory::events(&self.connection, session_id, 0, to, visit).map_err(store_error)
+        memory::events(&self.connection, session_id, 0, to, visit).map_err(audit_error)
     }
 
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
@@ -403,11 +435,11 @@ impl Audit for SqliteAudit {
     }
 
     fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
-        redact::has_text(&self.connection, seq).map_err(store_error)
+        redact::has_text(&self.connection, seq).map_err(audit_error)
     }
 
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        redact::seal_key(&self.connection, seq).map_err(store_error)
+        redact::seal_key(&self.connection, seq).map_err(audit_error)
     }
 
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
@@ -461,17 +493,18 @@ impl Audit for SqliteAudit {
     }
 
     fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        check::heads(&self.connection, visit)
-            .and_then(|()| check::schema(&self.connection, visit))
-            .and_then(|()| check::documents(&self.connection, visit))
-            .map_err(store_error)
+        // Where the schema was changed, the others may fail for that reason.
+        let schema = structure::schema(&self.connection, visit);
+        let heads = check::heads(&self.connection, visit);
+        let documents = check::documents(&self.connection, visit);
+        schema.and(heads).and(documents).map_err(audit_error)
     }
 
-    fn structures(&self, _visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        Ok(())
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        structure::check(&self.connection, visit).map_err(audit_error)
     }
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        check::search_indexes(&self.connection, visit).map_err(store_error)
+        check::search_indexes(&self.connection, visit).map_err(audit_error)
     }
 }

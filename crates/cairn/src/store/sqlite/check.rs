@@ -1,10 +1,13 @@
-//! Checks that are best asked of SQLite itself: heads against rows, the schema, the search index.
+//! Checks of what is kept beside the log: heads of chains, documents of nodes, the search indexes.
+
+use std::cell::Cell;
 
 use cairn_core::Sha;
+use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{fts5, schema};
-use crate::verify::{Finding, Reason};
+use super::fts5::{self, Difference, Flaw};
+use crate::verify::{Cause, Finding, Reason};
 
 /// The numbers that heads are made of.
 const NUMBERS: [(&str, &str); 5] = [
@@ -56,9 +59,10 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
                 Finding::new(
                     Reason::IndexMismatch,
                     "task",
-                    format!("the head of task `{name}` is not its newest thought"),
+                    format!("the stored head of task `{name}` is not the hash of its newest thought"),
                 )
-                .field("head", newest, head),
+                .field("head", newest, head)
+                .unless(Cause::Of("task", name)),
             );
         }
     }
@@ -91,11 +95,18 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     let mut rows = memories.query([])?;
     while let Some(row) = rows.next()? {
         let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let message = format!(
-            "the memory of session `{name}` should have {length} events and a newest one that is noted; it has {counted}"
-        );
-        let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
-        visit(Finding::new(reason, "memory", message).field("length", counted, length));
+        let finding = if length == counted {
+            let message = format!("another event than the last of session `{name}` is noted as its newest");
+            let place = |column| -> rusqlite::Result<String> {
+                Ok(row.get::<_, Option<i64>>(column)?.map_or("none".to_string(), |seq| seq.to_string()))
+            };
+            Finding::new(Reason::IndexMismatch, "memory", message).field("newest", place(4)?, place(3)?)
+        } else {
+            let message = format!("session `{name}` has {counted} events, and {length} are noted");
+            let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
+            Finding::new(reason, "memory", message).field("length", counted, length)
+        };
+        visit(finding.unless(Cause::Of("session", name)));
     }
     let unremembered: i64 = connection.query_row(
         "SELECT count(DISTINCT session_no) FROM event WHERE session_no NOT IN (SELECT session_no FROM memory)",
@@ -103,7 +114,7 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
         |row| row.get(0),
     )?;
     if unremembered > 0 {
-        let message = format!("the memory of {unremembered} sessions with events has no head");
+        let message = format!("{unremembered} sessions with events have no row in table `memory`");
         visit(Finding::new(Reason::IndexMismatch, "memory", message));
     }
     let unused: i64 = connection.query_row(
@@ -133,10 +144,11 @@ fn length_differs(
     if length != counted || length == 0 {
         let message = match counted {
             0 if length == 0 => format!("{table} `{name}` is listed without any {what}"),
-            _ => format!("{table} `{name}` should have {length} {what} and has {counted}"),
+            _ => format!("{table} `{name}` has {counted} {what}, and {length} are noted"),
         };
         let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
-        visit(Finding::new(reason, table, message).field("length", counted, length));
+        let finding = Finding::new(reason, table, message).field("length", counted, length);
+        visit(finding.unless(Cause::Of(table, name)));
     }
     Ok(())
 }
@@ -150,117 +162,87 @@ fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     })
 }
 
-/// Compares tables, indexes, views and triggers with those that this program makes.
-pub fn schema(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
-    let expected = schema::expected()?;
-    let found = schema::objects(connection)?;
-    let mut report = |name: &str, message: String| {
-        visit(Finding::new(Reason::IndexMismatch, "sqlite_schema", message).field(
-            "sql",
-            name,
-            "another schema",
-        ));
-    };
-    for (name, sql) in &expected {
-        match found.iter().find(|(other, _)| other == name) {
-            None => report(name, format!("the {name} is missing from the schema")),
-            Some((_, other)) if other != sql => report(name, format!("the {name} was changed in the schema")),
-            Some(_) => {}
-        }
-    }
-    for (name, _) in found.iter().filter(|(name, _)| !expected.iter().any(|(other, _)| other == name)) {
-        report(name, format!("the {name} does not belong to the schema"));
-    }
-    for (pragma, expected) in
-        [("application_id", i64::from(schema::APPLICATION_ID)), ("user_version", schema::VERSION)]
-    {
-        let actual: i64 = connection.pragma_query_value(None, pragma, |row| row.get(0))?;
-        if actual != expected {
-            let message = format!("{pragma} is {actual}, not {expected}");
-            visit(
-                Finding::new(Reason::IndexMismatch, "sqlite_schema", message).field(pragma, expected, actual),
-            );
-        }
-    }
-    Ok(())
-}
-
 /// Compares both search indexes with the texts they cover.
 pub fn search_indexes(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
     search_index(connection, &fts5::SEARCH, visit)?;
     search_index(connection, &fts5::RAG_SEARCH, visit)
 }
 
-/// Compares a search index with the texts it covers.
-///
-/// FTS5 can do this itself, but only under a write lock, which would stop every recorder for as long as it
-/// takes. So the index is copied into a temporary table beside the same rows, and checked there.
 fn search_index(
     connection: &Connection,
     index: &fts5::Index,
     visit: &mut dyn FnMut(Finding),
 ) -> rusqlite::Result<()> {
-    let fts5::Index { table, source, rowid, columns, noted, what } = index;
-    let mut report = |message: String| {
-        visit(Finding::new(Reason::IndexMismatch, table, message));
+    let fts5::Index { table, noted, what, .. } = index;
+    let sound = Cell::new(true);
+    // A text that was changed is found where its row is checked, and so is a node.
+    let of_nodes = (*table == fts5::RAG_SEARCH.table).then_some(Cause::Table("rag_documents"));
+    let mut report = |message: String, seq: Option<u64>| {
+        sound.set(false);
+        let message = format!("{message}; `cairn doctor --rebuild` restores it");
+        let follows_from = seq.map(Cause::Text).or(of_nodes.clone());
+        let finding = Finding::new(Reason::IndexMismatch, table, message);
+        visit(Finding { seq, follows_from, ..finding });
     };
+    let mut nodes = 0u64;
+    let compared = fts5::compare(connection, index, &mut |difference| match (difference, &of_nodes) {
+        (Difference::Words(_) | Difference::Length(_), Some(_)) => nodes += 1,
+        (Difference::Words(seq) | Difference::Length(seq), None) => {
+            let message =
+                format!("the search index does not hold the words of the thought at log entry {seq}");
+            report(message, u64::try_from(seq).ok());
+        }
+        (Difference::Lengths { noted, documents }, _) => {
+            let message =
+                format!("the search index notes the lengths of {noted} {what}, and there are {documents}");
+            report(message, None);
+        }
+        (Difference::Totals, _) => {
+            report(format!("the search index notes other totals than those of the {what} it covers"), None);
+        }
+    });
+    if nodes > 0 {
+        report(format!("the search index does not hold the words of {nodes} nodes"), None);
+    }
+    match compared {
+        Ok(()) => {}
+        Err(Flaw::Unsound(message)) => {
+            report(format!("the search index of {what} is not sound: {message}"), None)
+        }
+        // The texts of nodes are taken out of JSON, which may be what was changed.
+        Err(Flaw::Sql(error)) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) => {
+            report(format!("the {what} that the search index covers cannot be read"), None);
+        }
+        Err(Flaw::Sql(error)) => return Err(error),
+    }
+    let config: Vec<(String, Value)> = connection
+        .prepare(&format!("SELECT k, v FROM {table}_config"))?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    if config != [("version".to_string(), Value::Integer(fts5::FORMAT))] {
+        report(format!("the configuration of the search index of {what} was changed"), None);
+    }
+    if !sound.get() {
+        return Ok(());
+    }
+    // Its words are those of the texts, so this changes no answer. It tells that somebody else wrote the index.
     let noted: Option<Vec<u8>> =
         connection.query_row(&format!("SELECT {noted} FROM derived"), [], |row| row.get(0)).optional()?;
     let found =
         fts5::structure(connection, index).optional()?.map(|structure| Sha::of(&structure).0.to_vec());
     if noted.is_none() || noted != found {
-        report(format!(
-            "the search index of {what} has other parts than were noted when it was last written"
-        ));
-    } else if let Err(message) = fts5::short_cuts(connection, index)? {
-        report(format!("the search index of {what} is not sound: {message}"));
-    }
-    let config: Vec<(String, i64)> = connection
-        .prepare(&format!("SELECT k, v FROM {table}_config"))?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1).unwrap_or(-1))))?
-        .collect::<rusqlite::Result<_>>()?;
-    connection.execute_batch(&format!(
-        "CREATE TEMP VIEW checked_source ({rowid}, {columns}) AS SELECT * FROM main.{source};
-         CREATE VIRTUAL TABLE temp.checked USING fts5 (
-           {columns},
-           content = 'checked_source', content_rowid = '{rowid}', tokenize = \"unicode61 remove_diacritics 2\"
-         );"
-    ))?;
-    let fresh: Vec<(String, i64)> = connection
-        .prepare("SELECT k, v FROM temp.checked_config")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    if config != fresh {
-        report(format!("the configuration of the search index of {what} was changed"));
-    }
-    connection.execute_batch(&format!(
-        "DELETE FROM temp.checked_data; DELETE FROM temp.checked_docsize;
-         INSERT INTO temp.checked_data SELECT * FROM main.{table}_data;
-         INSERT INTO temp.checked_idx SELECT * FROM main.{table}_idx;
-         INSERT INTO temp.checked_docsize SELECT * FROM main.{table}_docsize;"
-    ))?;
-    let checked =
-        connection.execute("INSERT INTO temp.checked (checked, rank) VALUES ('integrity-check', 1)", []);
-    if let Err(error) = checked {
-        // The texts of nodes are taken out of JSON, which may be what was changed.
-        let corrupt = matches!(
-            error.sqlite_error_code(),
-            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::Unknown)
+        report(
+            format!("the search index of {what} has other parts than were noted when it was last written"),
+            None,
         );
-        if !corrupt {
-            return Err(error);
-        }
-        report(format!(
-            "the search index does not match the {what} it covers; `cairn doctor --rebuild` restores it"
-        ));
     }
-    connection.execute_batch("DROP TABLE temp.checked; DROP VIEW temp.checked_source;")
+    Ok(())
 }
 
 /// Compares the documents of nodes with the newest snapshot of each roadmap that the derived tables cover.
 pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
-    let mut report = |message: String| {
-        visit(Finding::new(Reason::IndexMismatch, "rag_documents", message));
+    let mut report = |message: String, follows_from| {
+        visit(Finding { follows_from, ..Finding::new(Reason::IndexMismatch, "rag_documents", message) });
     };
     let stray: i64 = connection.query_row(
         "SELECT count(*) FROM rag_documents WHERE roadmap_no NOT IN (SELECT no FROM roadmap)",
@@ -269,7 +251,7 @@ pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rus
     )?;
     if stray > 0 {
         let documents = if stray == 1 { "1 document belongs" } else { &format!("{stray} documents belong") };
-        report(format!("{documents} to no roadmap; `cairn doctor --rebuild` removes what is too much"));
+        report(format!("{documents} to no roadmap; `cairn doctor --rebuild` removes what is too much"), None);
     }
     let mut roadmaps = connection.prepare(
         "SELECT r.no, r.name, (
@@ -281,10 +263,11 @@ pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rus
     while let Some(row) = rows.next()? {
         let (no, name, snapshot): (i64, String, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         if !documents_agree(connection, no, snapshot)? {
-            report(format!(
+            let message = format!(
                 "the documents of roadmap `{name}` are not the nodes of its newest snapshot; \
                  `cairn doctor --rebuild` restores them"
-            ));
+            );
+            report(message, Some(Cause::Of("roadmap", name)));
         }
     }
     Ok(())

@@ -45,3 +45,14 @@ pub fn store_error(error: Error) -> StoreError {
         None => StoreError::Damaged("a stored value has the wrong form".into()),
     }
 }
+
+/// Translates for verification. Its statements are fixed, so SQLite refuses one only where the file is not what it was:
+/// that is a verdict about the file, not a failure to reach one.
+pub fn audit_error(error: Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::Unknown | ErrorCode::TooBig | ErrorCode::TypeMismatch) => {
+            StoreError::Damaged(error.to_string())
+        }
+        _ => store_error(error),
+    }
+}

@@ -13,6 +13,7 @@ mod redact;
 mod schema;
 mod search;
 mod sessions;
+mod structure;
 mod sweep;
 mod token;
 

@@ -543,10 +543,11 @@ impl Store for SqliteStore {
     }
 
     fn audit(&self) -> Result<Box<dyn Audit>> {
-        super::audit::SqliteAudit::begin(self.another()?).map(|audit| Box::new(audit) as Box<dyn Audit>)
+        self.audits(1)?.pop().ok_or_else(|| StoreError::Other("no state was opened".into()))
     }
 
     fn audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
-        (0..count).map(|_| self.audit()).collect()
+        let audits = super::audit::begin_all(self, count)?;
+        Ok(audits.into_iter().map(|audit| Box::new(audit) as Box<dyn Audit>).collect())
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cairn_core::entry::{GENESIS, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::error::{is_read_only, store_error};
@@ -132,8 +133,23 @@ fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Name and text of everything in a schema, as it stands in a file of the current version.
-pub fn expected() -> rusqlite::Result<Vec<(String, String)>> {
+/// One row of `sqlite_schema`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// `table`, `index`, `view` or `trigger`.
+    pub kind: String,
+    /// Its own name.
+    pub name: String,
+    /// The table it belongs to.
+    pub table: String,
+    /// The text that made it; indexes that SQLite makes itself have none.
+    pub sql: Option<String>,
+    /// Whether it has a b-tree.
+    pub rooted: bool,
+}
+
+/// The schema of a file of the current version.
+pub fn expected() -> rusqlite::Result<Vec<Object>> {
     let connection = Connection::open_in_memory()?;
     for migration in MIGRATIONS {
         connection.execute_batch(migration)?;
@@ -141,13 +157,75 @@ pub fn expected() -> rusqlite::Result<Vec<(String, String)>> {
     objects(&connection)
 }
 
-/// Name and text of everything in the schema of `connection`, but for SQLite's own tables.
-pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+/// Everything in the schema of `connection`, whatever its name.
+pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
+    // What is stored is not believed to be text: a name that is a blob is another name.
+    let text = |value: ValueRef<'_>| match value {
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        other => format!("{other:?}"),
+    };
     connection
-        .prepare(
-            "SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema
-             WHERE name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\' ORDER BY 1",
-        )?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .prepare("SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema ORDER BY type, name")?
+        .query_map([], |row| {
+            Ok(Object {
+                kind: text(row.get_ref(0)?),
+                name: text(row.get_ref(1)?),
+                table: text(row.get_ref(2)?),
+                sql: match row.get_ref(3)? {
+                    ValueRef::Null => None,
+                    value => Some(text(value)),
+                },
+                rooted: !matches!(row.get_ref(4)?, ValueRef::Null | ValueRef::Integer(0)),
+            })
+        })?
         .collect()
+}
+
+/// Whether it is a table of statistics that `ANALYZE` makes: it can change how SQLite looks something up, and not what it
+/// finds.
+pub fn is_statistics(object: &Object) -> bool {
+    let sql = match object.name.as_str() {
+        "sqlite_stat1" => "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+        "sqlite_stat4" => "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+        _ => return false,
+    };
+    object.kind == "table"
+        && object.table == object.name
+        && object.sql.as_deref() == Some(sql)
+        && object.rooted
+}
+
+/// The tables of the schema.
+const TABLES: [&str; 23] = [
+    "log",
+    "entry",
+    "node",
+    "task",
+    "session",
+    "thought",
+    "derived",
+    "action",
+    "search",
+    "roadmap",
+    "snapshot",
+    "context",
+    "rag_documents",
+    "rag_search",
+    "event",
+    "memory",
+    "body",
+    "brief",
+    "checkpoint",
+    "redaction",
+    "seal",
+    "fold",
+    "token",
+];
+
+/// The table that a table, an index or a part of a search index belongs to, by its name.
+pub fn table_of(name: &str) -> &'static str {
+    let name = name.strip_prefix("sqlite_autoindex_").unwrap_or(name);
+    let of =
+        |table: &&str| name.strip_prefix(*table).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+    TABLES.into_iter().filter(of).max_by_key(|table| table.len()).unwrap_or("database")
 }

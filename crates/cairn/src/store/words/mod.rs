@@ -1,5 +1,5 @@
 //! Words of a text, cut and compared as SQLite's FTS5 does with `unicode61 remove_diacritics 2`, so that a search finds the
-//! same on either store. For stores that have no index of that kind.
+//! same on either store. For stores that have no index of that kind, and to check the one that SQLite has.
 
 mod letters;
 mod matching;
@@ -95,7 +95,8 @@ impl Words {
         let Some(start) = start else { return };
         let before = self.spans.last().map_or(0, |span| span.folded_end);
         if self.folded.len() - before > LONGEST {
-            self.folded.truncate(boundary(&self.folded, before + LONGEST));
+            let whole = (before + LONGEST..).find(|at| self.folded.is_char_boundary(*at));
+            self.folded.truncate(whole.unwrap_or(self.folded.len()));
         }
         self.spans.push(Span { start, end, folded_end: self.folded.len() });
     }
@@ -107,6 +108,17 @@ impl Words {
 
     /// One of them, as it is compared.
     pub fn get(&self, index: usize) -> &str {
+        let word = self.whole(index);
+        &word[..boundary(word, LONGEST)]
+    }
+
+    /// All of them, to the byte as FTS5 keeps them: it may cut a long one within a character.
+    pub fn iter_bytes(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| self.whole(index).as_bytes()).map(|word| &word[..word.len().min(LONGEST)])
+    }
+
+    /// A word up to the end of the character that reaches the longest length.
+    fn whole(&self, index: usize) -> &str {
         let start = index.checked_sub(1).map_or(0, |before| self.spans[before].folded_end);
         &self.folded[start..self.spans[index].folded_end]
     }
@@ -124,6 +136,9 @@ impl Words {
 
 /// The last place in a text, up to one, where a character begins or the text ends.
 fn boundary(text: &str, most: usize) -> usize {
+    if most >= text.len() {
+        return text.len();
+    }
     (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 

@@ -1,0 +1,148 @@
+//! SQLite's own structures: every b-tree, every index beside its table, and the schema.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::schema::{self, Object};
+use crate::verify::{Cause, Finding, Reason};
+
+/// How many problems SQLite lists. One damaged index can give thousands, which become one finding.
+const MOST: u32 = 10_000;
+
+/// Tables whose row ids are positions in the log.
+const BY_PLACE: [&str; 4] = ["entry", "thought", "event", "brief"];
+
+/// Lets SQLite check its b-trees, its indexes beside their tables, and the types of values; gives one finding for each
+/// table or index.
+pub fn check(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    let mut problems: BTreeMap<Option<String>, (String, u64)> = BTreeMap::new();
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MOST})"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let said = row.get_ref(0)?.as_str().unwrap_or("SQLite found damage that it cannot name");
+        for problem in said.lines().filter(|line| !is_heading(line)) {
+            let about = about(connection, problem)?;
+            problems.entry(about).or_insert_with(|| (problem.to_string(), 0)).1 += 1;
+        }
+    }
+    for (about, (problem, count)) in problems {
+        visit(finding(about.as_deref(), &problem, count));
+    }
+    Ok(())
+}
+
+/// SQLite says that all is well, or in which database it found what follows.
+fn is_heading(line: &str) -> bool {
+    line.is_empty() || line == "ok" || line.starts_with("*** in database")
+}
+
+/// The table or index that a problem is in, as far as SQLite names it.
+fn about(connection: &Connection, problem: &str) -> rusqlite::Result<Option<String>> {
+    if let Some(root) = problem.strip_prefix("Tree ").and_then(first_number) {
+        let sql = "SELECT name FROM sqlite_schema WHERE rootpage = ?1";
+        let name = connection.prepare_cached(sql)?.query_row([root], |row| row.get(0)).optional();
+        return Ok(name.unwrap_or_default());
+    }
+    // "row 3 missing from index sqlite_autoindex_thought_1", "NULL value in thought.id", "… FTS5 table main.search"
+    let last = problem.split(": ").next().and_then(|said| said.split_whitespace().last()).unwrap_or_default();
+    let last = last.strip_prefix("main.").unwrap_or(last);
+    let name = last.split('.').next().unwrap_or_default();
+    Ok((schema::table_of(name) != "database").then(|| name.to_string()))
+}
+
+fn first_number(text: &str) -> Option<i64> {
+    text.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn finding(about: Option<&str>, problem: &str, count: u64) -> Finding {
+    let table = about.map_or("database", schema::table_of);
+    let what = match about {
+        Some(name) if name == table => format!("table `{table}` is damaged"),
+        Some(name) if problem.contains("index") => format!("index `{name}` does not match table `{table}`"),
+        Some(name) => format!("`{name}` is damaged"),
+        None => "the database file is damaged".to_string(),
+    };
+    let more = match count {
+        1 => String::new(),
+        _ => format!(" (and {} more problems there)", count - 1),
+    };
+    let finding = Finding::new(Reason::IndexMismatch, table, format!("{what}: {problem}{more}"));
+    let row = problem.strip_prefix("row ").and_then(first_number).and_then(|row| u64::try_from(row).ok());
+    match row.filter(|_| count == 1 && BY_PLACE.contains(&table)) {
+        // If the row itself was changed, its own finding says so.
+        Some(row) => finding.at(row).unless(Cause::Entry(row)),
+        // A search index is compared with the texts as well.
+        None if problem.contains("FTS5 table") => finding.unless(Cause::Table(table)),
+        None => finding,
+    }
+}
+
+/// Compares every row of the schema with those that this program makes, and what the file's head says of it.
+pub fn schema(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    let mut report = |message: String, field: &str, expected: &str, actual: &str| {
+        let finding = Finding::new(Reason::IndexMismatch, "sqlite_schema", message);
+        visit(finding.field(field, expected, actual));
+    };
+    let mut found = schema::objects(connection)?;
+    let mut changed = Vec::new();
+    for object in schema::expected()? {
+        match found.iter().position(|other| *other == object) {
+            Some(same) => drop(found.swap_remove(same)),
+            None => changed.push(object),
+        }
+    }
+    for object in changed {
+        let Object { kind, name, .. } = &object;
+        match found.iter().position(|other| (&other.kind, &other.name) == (kind, name)) {
+            None => report(
+                format!("the {kind} {name} is missing from the schema"),
+                "sql",
+                sql(&object),
+                "nothing",
+            ),
+            Some(other) => {
+                let other = found.swap_remove(other);
+                let (field, expected, actual) = difference(&object, &other);
+                report(format!("the {kind} {name} was changed in the schema"), field, expected, actual);
+            }
+        }
+    }
+    for object in found.iter().filter(|object| !schema::is_statistics(object)) {
+        let Object { kind, name, .. } = object;
+        report(format!("the {kind} {name} does not belong to the schema"), "sql", "nothing", sql(object));
+    }
+    let numbers = [("application_id", i64::from(schema::APPLICATION_ID)), ("user_version", schema::VERSION)];
+    for (pragma, expected) in numbers {
+        let actual: i64 = connection.pragma_query_value(None, pragma, |row| row.get(0))?;
+        if actual != expected {
+            let message = format!("{pragma} of the file is {actual}, not {expected}");
+            report(message, pragma, &expected.to_string(), &actual.to_string());
+        }
+    }
+    let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
+    if encoding != "UTF-8" {
+        report(
+            format!("the file holds its texts in {encoding}, not in UTF-8"),
+            "encoding",
+            "UTF-8",
+            &encoding,
+        );
+    }
+    Ok(())
+}
+
+fn sql(object: &Object) -> &str {
+    object.sql.as_deref().unwrap_or("no text")
+}
+
+fn difference<'o>(expected: &'o Object, actual: &'o Object) -> (&'static str, &'o str, &'o str) {
+    if expected.table != actual.table {
+        ("tbl_name", &expected.table, &actual.table)
+    } else if expected.sql != actual.sql {
+        ("sql", sql(expected), sql(actual))
+    } else {
+        let root = |object: &Object| if object.rooted { "a page" } else { "none" };
+        ("rootpage", root(expected), root(actual))
+    }
+}
