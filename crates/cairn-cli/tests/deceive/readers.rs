@@ -91,7 +91,7 @@ impl Reader {
                 Err(error) => error.envelope().to_string(),
             },
         };
-        said.replace(&place.folder.display().to_string(), "FOLDER")
+        without_size(said.replace(&place.folder.display().to_string(), "FOLDER"))
     }
 
     pub(super) fn name(&self) -> String {
@@ -333,6 +333,16 @@ fn pages(path: &str, names: &Names) -> Vec<String> {
         // What the server has verified, and how to connect to it.
         "/integrity" | "/connect" => Vec::new(),
         other => panic!("{other}: no address listed"),
+    }
+}
+
+/// Takes out how many bytes the file has, which is nothing that was recorded.
+fn without_size(said: String) -> String {
+    match said.split_once("\"bytes\":") {
+        Some((before, after)) => {
+            format!("{before}\"bytes\":…{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        None => said,
     }
 }
 

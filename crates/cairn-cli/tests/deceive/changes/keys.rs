@@ -1,6 +1,6 @@
 //! Keys of b-trees, of indexes and tables alike: swapped, removed, repeated, on pages that stay well formed.
 
-use super::{Change, Random, Tree};
+use super::{Change, Random, Tree, leaves_no_trace};
 use crate::deceive::btree::{Image, Kind};
 
 pub(super) fn changes(image: &Image, trees: &[Tree], amount: usize, random: &mut Random) -> Vec<Change> {
@@ -21,9 +21,11 @@ fn of_tree(image: &Image, name: &str, root: usize, random: &mut Random) -> Vec<C
         let (kind, cells) = (image.kind(page), image.cells(page));
         let place = format!("{name}, page {page}");
         for first in 0..cells.len() {
-            changes.push(on_cells(format!("{place}: key {first} removed"), page, move |cells| {
-                cells.remove(first);
-            }));
+            if !leaves_no_trace(name) {
+                changes.push(on_cells(format!("{place}: key {first} removed"), page, move |cells| {
+                    cells.remove(first);
+                }));
+            }
             changes.push(on_cells(format!("{place}: key {first} repeated"), page, move |cells| {
                 cells.insert(first, cells[first].clone());
             }));
