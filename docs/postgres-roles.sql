@@ -5,6 +5,13 @@
 --                 briefs it can add and read, never change or delete
 --   the redactor  may, besides, erase the texts of a thought or a brief, with the entry that says so
 --
+-- `cairn verify` runs as any of them: it needs SELECT alone, and compares each index with its table. To have PostgreSQL look at
+-- the pages as well, a superuser installs amcheck and lets the role call it:
+--
+--   CREATE EXTENSION amcheck;
+--   GRANT EXECUTE ON FUNCTION bt_index_check(regclass, boolean) TO cairn_server;
+--   GRANT EXECUTE ON FUNCTION verify_heapam TO cairn_server;
+--
 -- Once, by whoever runs the database:
 --
 --   CREATE ROLE cairn_owner LOGIN PASSWORD '…';

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Verifies a Cairn bundle (cairn-bundle/1) with Python's standard library alone; shares no code with Cairn.
 
-usage: verify_bundle.py FILE [VKEY...]
+usage: verify_bundle.py FILE [--key VKEY]... [--key-file FILE]
 
-FILE is a bundle, or - for stdin. Each VKEY is a public key that you trust, as `name+id+base64`: it must come from whoever
-keeps the log, not from the bundle. Exit code 0: nothing is wrong; 1: something is; 2: wrong usage.
+FILE is a bundle, or - for stdin. VKEY is a public key that you trust, written `name+id+base64`. Get it from the people who
+keep the log, not from the bundle. --key may be repeated; a key file holds one key a line.
+Exit code 0: nothing is wrong; 1: something is wrong, or the file cannot be read; 2: wrong usage.
 The format is described in format.md, next to this file."""
-import base64, hashlib, hmac, json, sys
+import base64, hashlib, hmac, json, struct, sys
+
+USAGE = "usage: verify_bundle.py FILE [--key VKEY]... [--key-file FILE]"
 
 FORMAT, MAX_LINE, MAX_INTEGER, ZERO = "cairn-bundle/1", 64 << 20, 2**53 - 1, "0" * 64
 PARTIAL = ("a partial bundle proves inclusion, never completeness: what is in it was recorded, and what else was recorded "
@@ -26,7 +29,7 @@ def sha_text(text): return hashlib.sha256(text.encode()).hexdigest()
 def leaf_hash(data): return sha(b"\0" + data)
 def node_hash(left, right): return sha(b"\1" + left + right)
 
-# --- JSON, strictly: no duplicate keys, no floats, nothing that a second writer would write differently
+# --- JSON, strictly: no duplicate keys, nothing that a second writer would write differently
 
 def no_duplicates(pairs):
     if len({key for key, _ in pairs}) != len(pairs):
@@ -56,6 +59,59 @@ def read_canonical(data):
         return value
     except RecursionError:
         raise ValueError("nested too deeply")
+
+MAX_DEPTH = 64
+
+def a_float(text):
+    number = float(text)
+    if not abs(number) <= MAX_INTEGER:
+        raise ValueError("a number is too large")
+    return number
+
+def any_integer(text):
+    """An integer of a text that may hold floats: `-0` is one of those."""
+    return exact(text) if text != "-0" else -0.0
+
+def parse_any(text):
+    """Parses what people recorded, which may hold floats."""
+    return json.loads(text, object_pairs_hook=no_duplicates, parse_int=any_integer, parse_float=a_float,
+                      parse_constant=no_number)
+
+def write_float(number):
+    """A number as ECMAScript writes it."""
+    if number == 0:
+        return "0"
+    digits, exponent = "%s" % repr(abs(number)), 0
+    if "e" in digits:
+        digits, exponent = digits.split("e")[0], int(digits.split("e")[1])
+    whole, _, part = digits.partition(".")
+    part = "" if part == "0" else part
+    point = len(whole) + exponent
+    digits = (whole + part).lstrip("0")
+    point -= len(whole + part) - len(digits)
+    digits = digits.rstrip("0")
+    if len(digits) <= point <= 21:
+        text = digits + "0" * (point - len(digits))
+    elif 0 < point <= 21:
+        text = digits[:point] + "." + digits[point:]
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + digits
+    else:
+        text = digits[0] + ("." + digits[1:] if len(digits) > 1 else "") + "e%+d" % (point - 1)
+    return ("-" if number < 0 else "") + text
+
+def write_any(value, depth=0):
+    """RFC 8785, as text: keys in the order of their UTF-16 code units."""
+    if isinstance(value, (dict, list)) and depth == MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be", "surrogatepass"))
+        return "{%s}" % ",".join(json.dumps(key, ensure_ascii=False) + ":" + write_any(item, depth + 1) for key, item in members)
+    if isinstance(value, list):
+        return "[%s]" % ",".join(write_any(item, depth + 1) for item in value)
+    if isinstance(value, float):
+        return write_float(value)
+    return json.dumps(value, ensure_ascii=False)
 
 def is_hash(value):
     return isinstance(value, str) and len(value) == 64 and all(c in "0123456789abcdef" for c in value)
@@ -103,6 +159,105 @@ def read_leaf(data):
     if leaf["kind"] == "genesis" and leaf["seq"] != 0 or leaf["kind"] == "key" and leaf["op"] not in ("add", "retire", "revoke"):
         return None
     return leaf
+
+# --- the body of each kind of event, exactly as it is written: a field that says nothing is left out
+
+def text(value): return isinstance(value, str)
+def number(value): return type(value) is int and 0 <= value <= MAX_INTEGER
+def one_of(*words): return lambda value: isinstance(value, str) and value in words
+def list_of(check): return lambda value: isinstance(value, list) and all(map(check, value))
+def filled(check): return lambda value: check(value) and len(value) > 0
+
+def shape(required, optional=None):
+    optional = optional or {}
+    def check(value):
+        return (isinstance(value, dict) and set(required) <= set(value) <= set(required) | set(optional)
+                and all((required.get(name) or optional[name])(item) for name, item in value.items()))
+    return check
+
+BODY = shape({"bytes": number, "sha256": is_hash})
+ROWS = filled(list_of(shape({"id": text, "type": text}, {"label": text})))
+STORED = shape({"id": text, "op": text, "type": text},
+               {"body": BODY, "detail": one_of("full", "summary"), "label": text, "links": ROWS, "nested": ROWS})
+OF_REF = shape({"op": text, "ref": text})
+OPS = {
+    "read": STORED, "update": STORED, "delete": OF_REF, "touch": OF_REF, "demote": OF_REF, "drop": OF_REF,
+    "generate": shape({"op": text, "type": text}, {"body": BODY, "label": text}),
+    "create": shape({"id": text, "op": text, "type": text}, {"from": text, "label": text}),
+    "user": shape({"action": one_of("created", "updated", "deleted", "mentioned"), "id": text, "op": text, "type": text},
+                  {"label": text}),
+    "touch_text": shape({"op": text, "text": text}),
+    "retain": shape({"op": text, "reason": text, "ref": text}),
+    "edit": shape({"body": BODY, "op": text, "ref": text}, {"label": text}),
+    "label": shape({"label": text, "op": text, "ref": text}),
+    "clear": shape({"op": text}),
+}
+
+def operation(value):
+    name = value.get("op") if isinstance(value, dict) else None
+    return isinstance(name, str) and name in OPS and OPS[name](value)
+
+PENDING = shape({"context": text, "type": one_of("propose", "clarify", "ask_user", "understand")},
+                {"questions": filled(list_of(text))})
+EVENT_V = 1
+EVENTS = {
+    "opened": shape({"settings": shape({"window": number})}, {"types": list_of(text)}),
+    "turn_began": shape({"message": text}),
+    "entities_applied": shape({"ops": list_of(operation)}),
+    "step_taken": shape({"description": text, "status": one_of("done", "blocked", "failed"), "step_num": number,
+                         "type": one_of("read", "analyze", "generate", "write")},
+                        {"entities_involved": filled(list_of(text)), "note": text, "outcome": filled(text),
+                         "subdomain": filled(text)}),
+    "turn_noted": shape({}, {
+        "constraints": filled(list_of(shape({"key": text, "value": lambda value: True}, {"expires": number}))),
+        "decision": one_of("plan_direct", "propose", "clarify"), "engagement": text, "goal": text,
+        "pending": lambda value: value is None or PENDING(value),
+        "phase": one_of("exploring", "narrowing", "confirming", "executing"),
+        "routing": lambda value: isinstance(value, dict), "user_expressed": text}),
+    "turn_ended": shape({"reply": text}, {"blocked_reason": text, "reply_summary": text}),
+    "summary_applied": shape({"from_turn": number, "kind": one_of("history", "reasoning"), "text": text, "to_turn": number}),
+}
+
+# --- ChaCha20-Poly1305 (RFC 8439), slow and without dependencies
+
+def chacha_block(key, counter, nonce):
+    start = struct.unpack("<16I", b"expand 32-byte k" + key + struct.pack("<I", counter) + nonce)
+    x = list(start)
+    def quarter(a, b, c, d):
+        for p, q, r, turn in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+            x[p] = (x[p] + x[q]) & 0xffffffff
+            mixed = x[r] ^ x[p]
+            x[r] = (mixed << turn | mixed >> (32 - turn)) & 0xffffffff
+    for _ in range(10):
+        for i in range(4):
+            quarter(i, i + 4, i + 8, i + 12)
+        for i in range(4):
+            quarter(i, 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4)
+    return struct.pack("<16I", *[(a + b) & 0xffffffff for a, b in zip(x, start)])
+
+def poly1305(key, data):
+    r, s = int.from_bytes(key[:16], "little") & 0x0ffffffc0ffffffc0ffffffc0fffffff, int.from_bytes(key[16:], "little")
+    total = 0
+    for i in range(0, len(data), 16):
+        total = (total + int.from_bytes(data[i:i + 16] + b"\1", "little")) * r % (2**130 - 5)
+    return ((total + s) & (2**128 - 1)).to_bytes(16, "little")
+
+def opens(key, content, ident):
+    """Whether a key opens a sealed content at the place of this id."""
+    if len(key) != 32 or not is_sealed(content):
+        return False
+    data, ident = from_base64(content[10:]), ident.encode()
+    nonce, data, tag = data[:12], data[12:-16], data[-16:]
+    padded = [part + bytes(-len(part) % 16) for part in (ident, data)]
+    sealed = b"".join(padded) + struct.pack("<QQ", len(ident), len(data))
+    if not hmac.compare_digest(poly1305(chacha_block(key, 0, nonce)[:32], sealed), tag):
+        return False
+    blocks = (chacha_block(key, 1 + i // 64, nonce) for i in range(0, len(data), 64))
+    try:
+        bytes(a ^ b for a, b in zip(data, b"".join(blocks))).decode()
+        return True
+    except ValueError:
+        return False
 
 def is_sealed(text):
     """Whether a content is nonce, ciphertext and tag in base64: a text that only begins like that is not sealed."""
@@ -189,6 +344,8 @@ class Key:
 
 def read_note(note):
     """Origin, size, root, body and signature lines of a checkpoint, signed or not."""
+    if len(note.encode()) > 1000000:
+        raise ValueError("it is longer than a note can be")
     body, blank, rest = note.rpartition("\n\n")
     body, lines = (body + "\n", rest) if blank else (note, "")
     parts = body.split("\n")
@@ -204,7 +361,7 @@ def read_note(note):
     for line in lines.split("\n")[:-1]:
         dash, name, data = line.split(" ")
         data = from_base64(data)
-        if dash != "\u2014" or not name or "+" in name or len(data) < 5 or any(c < " " for c in name):
+        if dash != "\u2014" or not name or "+" in name or len(data) < 5 or any(c.isspace() or c < " " for c in name):
             raise ValueError("a line is not that of a signature")
         signatures.append((name, data[:4].hex(), data[4:]))
     if len(root) != 32 or len(signatures) > 100 or (blank and not signatures):
@@ -346,7 +503,7 @@ class Verifier:
         self.source, self.keys, self.hash, self.number, self.findings, self.notes = source, keys, hashlib.sha256(), 0, [], []
         self.thoughts, self.tasks, self.steps, self.events, self.roadmaps = {}, {}, {}, {}, {}
         self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
-        self.targets, self.said, self.redactions, self.unopened = {}, {}, 0, 0
+        self.targets, self.said, self.redactions, self.unnamed = {}, {}, 0, {}
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
         self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
         self.changes, self.sound, self.stands = [], [], False
@@ -451,6 +608,9 @@ class Verifier:
         try:
             if leaf is None:
                 raise Finding("leaf_mismatch", "entry", "the bytes of log entry %d are not those of any entry" % seq, seq)
+            if not self.full and leaf["kind"] in ("genesis", "continuation"):
+                raise Finding("leaf_mismatch", "entry", "log entry %d, a %s, belongs to no session and no task" % (
+                    seq, leaf["kind"]), seq)
             getattr(self, leaf["kind"])(leaf, line)
             if proof is not None and not included(leaf_hash(data), seq, self.size, proof, self.root):
                 raise Finding("leaf_mismatch", "node", "log entry %d is not in the tree under the root of the bundle" % seq, seq,
@@ -480,6 +640,13 @@ class Verifier:
 
     # --- what entries record
 
+    def selected(self, leaf, wrong):
+        """Says no to a record that is not of the session or the task that the bundle is of."""
+        if self.session_chosen is not None and leaf["session_id"] != self.session_chosen:
+            raise wrong("leaf_mismatch", "session_id", "is not the session that the bundle is of")
+        if self.task_chosen is not None and leaf.get("task_id") != self.task_chosen:
+            raise wrong("leaf_mismatch", "task_id", "is not the task that the bundle is of")
+
     def genesis(self, leaf, line):
         if leaf["origin"] != self.header["origin"]:
             raise Finding("leaf_mismatch", "log", "the first entry does not name the log it stands in", 0, None, "origin")
@@ -502,6 +669,9 @@ class Verifier:
     def check_thought(self, leaf, line):
         def wrong(reason, field, what):
             return Finding(reason, "thought", "`%s` of thought `%s` %s" % (field, leaf["id"], what), leaf["seq"], leaf["id"], field)
+        if leaf["context_id"] is not None:
+            self.unnamed.pop(leaf["context_id"], None)
+        self.selected(leaf, wrong)
         session, content = leaf["session_id"], line["content"]
         all_of_session = self.full or self.session_chosen == session
         next_position, head = self.tasks.get(leaf["task_id"], (0, ZERO))
@@ -516,11 +686,9 @@ class Verifier:
             self.same_text(content, leaf["content_hash"], leaf["content_length"],
                            lambda reason: wrong(reason, "content", "is another"))
         if line.get("seal_key") is not None:
-            # Whether the key opens the content takes a cipher, which Python does not have; some can be told without.
-            if not is_sealed(content) or len(line["seal_key"]) != 64:
-                raise Finding("content_hash_mismatch", "seal", "the key of thought `%s` cannot open its content" % leaf["id"],
+            if not opens(bytes.fromhex(line["seal_key"]), content, leaf["id"]):
+                raise Finding("content_hash_mismatch", "seal", "the key of thought `%s` does not open its content" % leaf["id"],
                               leaf["seq"], leaf["id"], "key")
-            self.unopened += 1
         parent_hash = ZERO
         if leaf["parent_id"] is not None:
             parent = self.thoughts.get(sha(leaf["parent_id"].encode())[:16])
@@ -578,6 +746,8 @@ class Verifier:
         expected = self.newest_context + 1
         self.newest_context = max(self.newest_context, number)
         self.contexts.add(number)
+        if not self.full:
+            self.unnamed[number] = leaf["seq"]
         bad_number = number < expected or (self.full and number > expected)
         position = None
         try:
@@ -599,8 +769,14 @@ class Verifier:
     def event(self, leaf, line):
         def wrong(reason, field, what):
             return Finding(reason, "event", "`%s` of event %d %s" % (field, leaf["seq"], what), leaf["seq"], None, field)
-        complete = self.full or self.session_chosen == leaf["session_id"]
-        self.follows(self.events, leaf["session_id"], leaf["position"], complete, wrong, "position")
+        position = None
+        try:
+            self.follows(self.events, leaf["session_id"], leaf["position"], True, wrong, "position")
+        except Finding as finding:
+            position = finding
+        self.selected(leaf, wrong)
+        if position is not None:
+            raise position
         if line["body"] is None:
             raise wrong("missing_record", "body", "is gone")
         self.same_text(line["body"], leaf["body_hash"], leaf["body_length"], lambda reason: wrong(reason, "body", "is another"))
@@ -620,30 +796,38 @@ class Verifier:
 
     def named(self, leaf, body):
         """Digest and length of the contents that an event names."""
+        def wrong(what):
+            return Finding("leaf_mismatch", "event", "event %d %s" % (leaf["seq"], what), leaf["seq"])
+        if leaf["event_v"] != EVENT_V:
+            raise wrong("has version %d, this script knows %d" % (leaf["event_v"], EVENT_V))
+        if leaf["event"] not in EVENTS:
+            raise wrong("is of the kind `%s`, which there is not" % leaf["event"])
         try:
-            value = json.loads(body)
-            ops = value["ops"] if leaf["event"] == "entities_applied" else []
-            named = [(op["body"]["sha256"], op["body"]["bytes"]) for op in ops if op.get("body") is not None]
-            if not all(is_hash(digest) and fits(length, "N") for digest, length in named):
-                raise ValueError("a content is not named by its digest")
-            return named
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise Finding("leaf_mismatch", "event", "the body of event %d is not understood" % leaf["seq"], leaf["seq"])
+            value = parse_any(body)
+            if write_any(value) != body or not EVENTS[leaf["event"]](value):
+                raise ValueError("not as it is written")
+        except (ValueError, RecursionError):
+            raise wrong("has a body that is not one of its kind")
+        ops = value["ops"] if leaf["event"] == "entities_applied" else []
+        return [(op["body"]["sha256"], op["body"]["bytes"]) for op in ops if "body" in op]
 
     def brief(self, leaf, line):
-        def wrong(reason, field="data"):
-            message = "`%s` of brief `%s` is another" % (field, leaf["brief_id"])
+        def wrong(reason, field="data", what="is another"):
+            message = "`%s` of brief `%s` %s" % (field, leaf["brief_id"], what)
             return Finding(reason, "brief", message, leaf["seq"], leaf["brief_id"], field)
         self.briefs[leaf["brief_id"]] = (leaf["session_id"], leaf["seq"])
         if line["data"] is None:
             self.targets[leaf["seq"]] = {"kind": "brief", "id": leaf["brief_id"], "content_hash": leaf["data_hash"],
                                          "commits": False, "text": False, "metadata": False, "sealed": False, "key": False}
+        self.selected(leaf, wrong)
+        if line["data"] is None:
             return
         self.same_text(line["data"], leaf["data_hash"], leaf["data_length"], wrong)
         try:
-            brief = parse(line["data"])["brief"]
+            data = parse_any(line["data"])
             names = ("budget", "counter", "format", "layout", "node", "sections", "seq", "session_id", "turn")
-            own = sha(canonical({name: brief[name] for name in names})).hex()
+            write_any(data).encode()
+            own = sha_text(write_any({name: data["brief"][name] for name in names}))
         except (ValueError, KeyError, TypeError, RecursionError):
             own = None
         if own != leaf["hash"]:
@@ -709,6 +893,9 @@ class Verifier:
             if root_of(edge) != self.root:
                 message = "the root that the bundle states is not the root of its entries"
                 self.findings.append(Finding("leaf_mismatch", "log", message, field="root"))
+        for number, seq in self.unnamed.items():
+            message = "`context_id` of context %d is named by no thought of the bundle" % number
+            self.findings.append(Finding("leaf_mismatch", "context", message, seq, str(number), "context_id"))
 
     def checkpoint(self, note, proof):
         def wrong(message, field=None):
@@ -783,8 +970,6 @@ class Verifier:
                 (not self.keys, "no key was given, so nobody's signature was checked: anyone could have made this bundle"),
                 (self.outside, "%d links lead to records outside this bundle and were not followed" % self.outside),
                 (sealed, "%d contents are sealed and were not opened: their keys are not in the bundle" % sealed),
-                (self.unopened, "%d sealed contents were not opened: that needs a cipher, which Python does not have; their "
-                                "hashes were checked" % self.unopened),
                 (self.signers and unsigned, "%d older checkpoints carry no signature that counts" % unsigned)):
             if applies:
                 self.notes.append(note)
@@ -792,16 +977,67 @@ class Verifier:
 def visible(text):
     return "".join(c if c.isprintable() else "\\u%04x" % ord(c) for c in str(text))
 
+class Usage(Exception):
+    """The arguments make no sense."""
+
+def arguments_of(arguments):
+    """The file and the texts of the keys that were given."""
+    files, keys, waiting = [], [], list(arguments)
+    while waiting:
+        name, has_value, value = waiting.pop(0), False, ""
+        if name.startswith("--key"):
+            name, has_value, value = name.partition("=")
+        if name in ("--key", "--key-file"):
+            if not has_value and not waiting:
+                raise Usage("%s needs a value" % name)
+            value = value if has_value else waiting.pop(0)
+            if name == "--key":
+                keys.append(value)
+                continue
+            with open(value, encoding="utf-8") as source:
+                lines = [line.strip() for line in source]
+            lines = [line for line in lines if line and not line.startswith("#")]
+            if not lines:
+                raise Usage("`%s` holds no key" % value)
+            keys += lines
+        elif name.startswith("-") and name != "-":
+            raise Usage("there is no option %s" % name)
+        else:
+            files.append(name)
+    if len(files) != 1:
+        raise Usage("no file was named" if not files else "one file at a time; a key is given with --key")
+    return files[0], keys
+
 def main(arguments):
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(__doc__)
-        return 2
+    if any(argument in ("-h", "--help") for argument in arguments):
+        print(__doc__ or USAGE)
+        return 0
     try:
-        keys = [Key(text) for text in arguments[1:]]
-        source = sys.stdin.buffer if arguments[0] == "-" else open(arguments[0], "rb")
-    except (OSError, ValueError) as error:
-        print("error: %s" % visible(error), file=sys.stderr)
+        file, texts = arguments_of(arguments)
+        keys = []
+        for text in texts:
+            try:
+                keys.append(Key(text))
+            except ValueError:
+                raise Usage("--key: a public key is written name+id+base64, as `cairn key show` prints it")
+        source = sys.stdin.buffer if file == "-" else open(file, "rb")
+    except Usage as error:
+        print("error: %s\n%s" % (visible(error), USAGE), file=sys.stderr)
         return 2
+    except OSError as error:
+        print("error: cannot read `%s`: %s" % (visible(error.filename), visible(error.strerror)), file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print("error: the key file cannot be read: %s" % visible(error), file=sys.stderr)
+        return 1
+    try:
+        with source:
+            return report(source, keys)
+    except OSError as error:
+        print("error: the bundle could not be read: %s" % visible(error), file=sys.stderr)
+        return 1
+
+def report(source, keys):
     verifier = Verifier(source, keys)
     verifier.run()
     findings = sorted(verifier.findings, key=lambda finding: MAX_INTEGER + 1 if finding.seq is None else finding.seq)

@@ -1,7 +1,9 @@
 //! The data of the answers, as programs read it: the same from a tool and from a command with `--json`.
 
 use cairn::core::tree::{Forest, nest};
-use cairn::{MATCH_END, MATCH_START, Reason, Report, SearchHit, SearchResults, Summary, Thought};
+use cairn::{
+    Damage, Listing, MATCH_END, MATCH_START, Reason, Report, SearchHit, SearchResults, Summary, Thought,
+};
 use serde::Serialize;
 
 /// The thoughts of a session, nested or in a row.
@@ -11,6 +13,8 @@ pub(crate) struct Tree<T> {
     count: usize,
     #[serde(flatten)]
     thoughts: T,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
 }
 
 /// Thoughts that are not nested.
@@ -20,14 +24,16 @@ pub(crate) struct Flat {
 }
 
 impl Tree<Forest> {
-    pub(crate) fn nested(session_id: String, thoughts: Vec<Summary>) -> Tree<Forest> {
-        Tree { session_id, count: thoughts.len(), thoughts: nest(thoughts) }
+    pub(crate) fn nested(session_id: String, listing: Listing<Summary>) -> Tree<Forest> {
+        let Listing { records, damaged } = listing;
+        Tree { session_id, count: records.len(), thoughts: nest(records), damaged }
     }
 }
 
 impl Tree<Flat> {
-    pub(crate) fn flat(session_id: String, thoughts: Vec<Summary>) -> Tree<Flat> {
-        Tree { session_id, count: thoughts.len(), thoughts: Flat { tree: thoughts } }
+    pub(crate) fn flat(session_id: String, listing: Listing<Summary>) -> Tree<Flat> {
+        let Listing { records, damaged } = listing;
+        Tree { session_id, count: records.len(), thoughts: Flat { tree: records }, damaged }
     }
 }
 
@@ -38,11 +44,28 @@ pub(crate) struct Trails {
     has_reasoning: bool,
     trail_count: usize,
     trails: Vec<Vec<Summary>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
 }
 
 impl Trails {
-    pub(crate) fn new(action_id: String, trails: Vec<Vec<Summary>>) -> Trails {
-        Trails { action_id, has_reasoning: !trails.is_empty(), trail_count: trails.len(), trails }
+    pub(crate) fn new(action_id: String, listing: Listing<Vec<Summary>>) -> Trails {
+        let Listing { records: trails, damaged } = listing;
+        Trails { action_id, has_reasoning: !trails.is_empty(), trail_count: trails.len(), trails, damaged }
+    }
+}
+
+/// The path to a thought.
+#[derive(Serialize)]
+pub(crate) struct Path {
+    path: Vec<Summary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
+}
+
+impl From<Listing<Summary>> for Path {
+    fn from(listing: Listing<Summary>) -> Path {
+        Path { path: listing.records, damaged: listing.damaged }
     }
 }
 
@@ -51,6 +74,8 @@ impl Trails {
 pub(crate) struct Found {
     count: usize,
     results: Vec<Hit>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ranked_newest: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,9 +99,10 @@ impl From<SearchHit> for Hit {
 
 impl From<SearchResults> for Found {
     fn from(found: SearchResults) -> Found {
-        let results: Vec<Hit> = found.results.into_iter().map(Hit::from).collect();
-        let note = found.ranked_newest.map(common_words);
-        Found { count: results.len(), results, ranked_newest: found.ranked_newest, note }
+        let SearchResults { results, damaged, ranked_newest } = found;
+        let results: Vec<Hit> = results.into_iter().map(Hit::from).collect();
+        let note = ranked_newest.map(common_words);
+        Found { count: results.len(), results, damaged, ranked_newest, note }
     }
 }
 

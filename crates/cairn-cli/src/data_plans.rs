@@ -6,8 +6,8 @@ use cairn::core::roadmap::diff::Counts;
 use cairn::core::roadmap::flaws::Flaw;
 use cairn::core::roadmap::{Node, Roadmap};
 use cairn::{
-    Captured, Comparison, Context, ContextHead, ContextVerdict, ListedRoadmap, MATCH_END, MATCH_START,
-    NodeHit, Sha, Timestamp,
+    Captured, Comparison, Context, ContextHead, ContextVerdict, Damage, ListedRoadmap, Listing, MATCH_END,
+    MATCH_START, NodeHit, Sha, Timestamp,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -118,6 +118,8 @@ pub(crate) struct HistoryData {
     roadmap_id: String,
     count: usize,
     contexts: Vec<PastContext>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
 }
 
 #[derive(Serialize)]
@@ -129,15 +131,15 @@ struct PastContext {
 }
 
 impl HistoryData {
-    pub(crate) fn new(roadmap_id: impl Into<String>, contexts: Vec<ContextHead>) -> HistoryData {
+    pub(crate) fn new(roadmap_id: impl Into<String>, listing: Listing<ContextHead>) -> HistoryData {
         let past = |context: ContextHead| PastContext {
             context_id: context.context_id,
             content_hash: short_hash(&context.content_hash),
             created_at: context.created_at,
             metadata: context.metadata,
         };
-        let contexts: Vec<PastContext> = contexts.into_iter().map(past).collect();
-        HistoryData { roadmap_id: roadmap_id.into(), count: contexts.len(), contexts }
+        let Listing { records: contexts, damaged } = listing.map(past);
+        HistoryData { roadmap_id: roadmap_id.into(), count: contexts.len(), contexts, damaged }
     }
 }
 

@@ -199,6 +199,7 @@ impl From<Error> for CliError {
             Error::TooLarge { .. } => {
                 failure.hint("record a summary, and name where the whole of it is kept with `--meta`")
             }
+            Error::Damaged(_) => failure.hint("it is not shown; `cairn verify` names what was changed"),
             Error::Busy { .. } => failure.hint("nothing was lost; `cairn doctor` looks at the database"),
             // These say themselves what to do.
             Error::Store(StoreError::DiskFull | StoreError::Damaged(_)) => failure,

@@ -8,12 +8,16 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::handle::{Cairn, MAX_PAGE_RECORDS};
+use crate::store::{Damage, Thoughts};
 
 /// What follows directly from one thought, or the roots of a session: part of it, in the order of recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Branch {
     /// The thoughts.
     pub thoughts: Vec<BranchThought>,
+    /// Thoughts that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
     /// What to ask for `after` to get those that follow, if there are any.
     pub next: Option<u64>,
 }
@@ -77,7 +81,7 @@ impl Cairn {
             return Err(Error::invalid("limit", "must be at least 1, found 0"));
         }
         let store = &self.inner.store;
-        let of = of.map(|id| self.seq_in(session_id, id)).transpose()?;
+        let (parent_id, of) = (of, of.map(|id| self.seq_in(session_id, id)).transpose()?);
         let mut shape = Shape::default();
         store.shape(session_id, &mut |seq, parent_seq| shape.add(seq, parent_seq))?;
         let counts = shape.counts();
@@ -85,7 +89,7 @@ impl Cairn {
             None => None,
             Some(seq) => match shape.places.get(&seq) {
                 Some(place) => Some(*place),
-                None => return Ok(Branch { thoughts: Vec::new(), next: None }),
+                None => return Ok(Branch { thoughts: Vec::new(), damaged: Vec::new(), next: None }),
             },
         };
         let limit = limit.min(MAX_PAGE_RECORDS) as usize;
@@ -97,19 +101,30 @@ impl Cairn {
             .collect();
         let more = seqs.len() > limit;
         seqs.truncate(limit);
-        let mut thoughts = Vec::with_capacity(seqs.len());
-        for (seq, thought) in store.thoughts_at(&seqs, TREE_CHARS)? {
-            let (children, descendants) = counts[shape.places[&seq]];
-            let thought = self.shortened(thought, Some(TREE_CHARS))?;
-            thoughts.push(BranchThought { thought, seq, children, descendants: Some(descendants) });
-        }
-        Ok(Branch { thoughts, next: seqs.last().copied().filter(|_| more) })
+        let wanted = || format!("a thought of session `{session_id}` in this branch");
+        let found = self.thoughts(&Thoughts::At(&seqs), wanted, |thought| {
+            thought.session_id.as_str() == session_id
+                && thought.parent_id.as_ref().map(|id| id.as_str()) == parent_id
+        })?;
+        let found = found.map(|thought| {
+            let (seq, (children, descendants)) = (thought.seq, counts[shape.places[&thought.seq]]);
+            BranchThought {
+                thought: Summary::of(thought, TREE_CHARS),
+                seq,
+                children,
+                descendants: Some(descendants),
+            }
+        });
+        Ok(Branch {
+            thoughts: found.records,
+            damaged: found.damaged,
+            next: seqs.last().copied().filter(|_| more),
+        })
     }
 
     /// Where a thought is in the log, if it is of that session.
     fn seq_in(&self, session_id: &str, id: &str) -> Result<u64> {
-        let thought = self.inner.store.thought(id)?;
-        let thought = thought.ok_or_else(|| Error::NotFound { what: "thought", id: id.to_string() })?;
+        let thought = self.get(id)?.ok_or_else(|| Error::NotFound { what: "thought", id: id.to_string() })?;
         if thought.session_id.as_str() == session_id {
             return Ok(thought.seq);
         }

@@ -4,6 +4,9 @@ mod capture;
 mod drift;
 mod page;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::diff::Diff;
@@ -17,10 +20,12 @@ pub(crate) use capture::Readings;
 pub use drift::{CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange};
 pub use page::{ContextThought, ContextsPage, ThoughtsOnContext};
 
+use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
+use crate::read::Listing;
 use crate::search::Terms;
-use crate::store::StoreError;
+use crate::store::{Damage, Read, ReadContext};
 use crate::verify::verify_context;
 
 /// A snapshot without its content.
@@ -139,12 +144,17 @@ pub struct NodeHit {
 impl Cairn {
     /// Returns one snapshot, or none.
     pub fn context(&self, context_id: u64) -> Result<Option<Context>> {
-        self.inner.store.context(context_id)?.map(|head| self.with_content(head)).transpose()
+        self.context_head(context_id)?.map(|head| self.with_content(head)).transpose()
     }
 
     /// Returns the head of one snapshot, or none.
     pub fn context_head(&self, context_id: u64) -> Result<Option<ContextHead>> {
-        Ok(self.inner.store.context(context_id)?)
+        let Some(read) = self.inner.store.context(context_id)? else { return Ok(None) };
+        let head = checked::context(read?, &mut Vec::new())?;
+        if head.context_id != context_id {
+            return Err(Damage::at(head.seq, format!("it is not context {context_id}")).into());
+        }
+        Ok(Some(head))
     }
 
     /// Returns the newest snapshot of a roadmap, or none.
@@ -154,10 +164,11 @@ impl Cairn {
     }
 
     /// Lists the snapshots of a roadmap, newest first: 1 to 100, 10 if no limit is given.
-    pub fn context_history(&self, roadmap_id: &str, limit: Option<u64>) -> Result<Vec<ContextHead>> {
+    pub fn context_history(&self, roadmap_id: &str, limit: Option<u64>) -> Result<Listing<ContextHead>> {
         let roadmap_id = roadmap_id_of(roadmap_id)?;
         let limit = within("limit", limit, 10, 100)?;
-        Ok(self.inner.store.context_history(roadmap_id.as_str(), None, limit)?)
+        let found = self.inner.store.context_history(roadmap_id.as_str(), None, limit)?;
+        Ok(checked_heads(found, Some(&roadmap_id)))
     }
 
     /// Recomputes the hash of a stored snapshot and compares it with what the log says of it.
@@ -200,12 +211,45 @@ impl Cairn {
         let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
         self.catch_up()?;
         let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);
-        Ok(self.inner.store.search_nodes(&terms, roadmap_id, limit as usize)?)
+        let hits = self.inner.store.search_nodes(&terms, roadmap_id, limit as usize)?;
+        self.check_nodes(&hits)?;
+        Ok(hits)
+    }
+
+    /// Compares nodes that a search found with the snapshots they are said to be of.
+    fn check_nodes(&self, hits: &[NodeHit]) -> Result<()> {
+        let mut plans: HashMap<u64, Snapshot> = HashMap::new();
+        for hit in hits {
+            let found = match plans.entry(hit.context_id) {
+                Entry::Occupied(found) => found.into_mut(),
+                Entry::Vacant(place) => {
+                    let head = self.context_head(hit.context_id)?;
+                    let head = head.filter(|head| head.roadmap_id == hit.roadmap_id).ok_or_else(|| {
+                        Damage::new(format!(
+                            "the index of nodes names context {}, which is not of roadmap `{}`",
+                            hit.context_id, hit.roadmap_id
+                        ))
+                    })?;
+                    place.insert(self.content(&head)?)
+                }
+            };
+            if !found.nodes.contains(&hit.node) {
+                let message =
+                    format!("the index of nodes holds a node that is not in context {}", hit.context_id);
+                return Err(Damage::new(message).into());
+            }
+        }
+        Ok(())
     }
 
     /// The newest snapshot of a roadmap, without its content.
     fn newest(&self, roadmap_id: &RoadmapId) -> Result<Option<ContextHead>> {
-        Ok(self.inner.store.context_history(roadmap_id.as_str(), None, 1)?.into_iter().next())
+        let newest = self.inner.store.context_history(roadmap_id.as_str(), None, 1)?;
+        let Listing { mut records, mut damaged } = checked_heads(newest, Some(roadmap_id));
+        match damaged.pop() {
+            Some(damage) => Err(damage.into()),
+            None => Ok(records.pop()),
+        }
     }
 
     fn with_content(&self, head: ContextHead) -> Result<Context> {
@@ -217,10 +261,29 @@ impl Cairn {
 
     fn content(&self, head: &ContextHead) -> Result<Snapshot> {
         let damaged =
-            |what: &str| StoreError::Damaged(format!("the content of context {} {what}", head.context_id));
+            |what: &str| Damage::at(head.seq, format!("the content of context {} {what}", head.context_id));
         let data = self.inner.store.snapshot(head.context_id)?.ok_or_else(|| damaged("is gone"))?;
+        if Sha::of(data.as_bytes()) != head.content_hash {
+            return Err(damaged("does not match its hash in the log").into());
+        }
         Ok(Snapshot::parse(&data).map_err(|_| damaged("cannot be read"))?)
     }
+}
+
+/// Heads that match the log, and are of the roadmap that was asked for.
+fn checked_heads(found: Vec<Read<ReadContext>>, roadmap_id: Option<&RoadmapId>) -> Listing<ContextHead> {
+    let mut listing = Listing::default();
+    let mut buffer = Vec::new();
+    for read in found {
+        let head = read.and_then(|read| checked::context(read, &mut buffer));
+        listing.add(head.and_then(|head| match roadmap_id {
+            Some(id) if *id != head.roadmap_id => {
+                Err(Damage::at(head.seq, format!("it is not a snapshot of roadmap `{id}`")))
+            }
+            _ => Ok(head),
+        }));
+    }
+    listing
 }
 
 fn roadmap_id_of(text: &str) -> Result<RoadmapId> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::handle::{Cairn, MAX_PAGE_RECORDS};
-use crate::store::{LogHead, StoreError};
+use crate::store::{Damage, LogHead};
 
 /// What an entry of the log is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,8 +126,8 @@ impl Cairn {
             return Ok(());
         }
         let (mut next, mut broken) = (from, None);
-        self.inner.store.leaves(from, to, &mut |leaf, _| {
-            match EntryHead::read(next, leaf) {
+        self.inner.store.leaves(from, to, &mut |leaf, hash| {
+            match EntryHead::read(next, leaf).filter(|head| head.leaf_hash.0 == hash) {
                 Some(head) => visit(head, leaf),
                 None => broken = broken.or(Some(next)),
             }
@@ -136,7 +136,7 @@ impl Cairn {
         // One that is missing shifts those behind it, so the first is named.
         match broken.or((next < to).then_some(next)) {
             None => Ok(()),
-            Some(seq) => Err(StoreError::Damaged(format!("log entry {seq} cannot be read")).into()),
+            Some(seq) => Err(Damage::at(seq, "it is missing, or does not match its hash").into()),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use cairn_core::thought::{Issue, Refusal};
 
-use crate::store::StoreError;
 use crate::store::sqlite::BUSY;
+use crate::store::{Damage, StoreError};
 
 /// The result of a call on [`crate::Cairn`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -66,6 +66,9 @@ pub enum Error {
         /// How long the call waited.
         seconds: u64,
     },
+    /// What is stored does not match the log, so it is not shown.
+    #[error(transparent)]
+    Damaged(Damage),
     /// The database could not do it.
     #[error(transparent)]
     Store(StoreError),
@@ -88,6 +91,7 @@ impl Error {
             Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",
             Error::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
             Error::Busy { .. } => "BUSY",
+            Error::Damaged(_) | Error::Store(StoreError::Damaged(_)) => "DAMAGED",
             Error::Store(error) if error.is_passing() => "BUSY",
             Error::Store(_) => "HANDLER_ERROR",
         }

@@ -1,6 +1,5 @@
 //! The handle that everything goes through.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,26 +10,29 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
-use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS, preview};
+use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS};
 use cairn_core::thought::{Issue, Limits, NewThought, Thought};
 use cairn_core::time::Timestamp;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::checked;
 use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::memory::States;
 use crate::options::{Clock, Durability, IdSource, Options};
 use crate::proof::{Checkpoints, HeadFolder, Maker, Signer, Standing, gone, refusal, standing_of};
-use crate::read::{ActionThought, Filter, Page};
+use crate::read::{ActionThought, Filter, Listing, Page};
 use crate::roadmap::Roadmaps;
 use crate::seal::{Sealed, seal};
-use crate::search::{RANKED, SearchQuery, SearchResults, Terms};
+use crate::search::{RANKED, SearchHit, SearchQuery, SearchResults, Terms};
 use crate::sessions::SessionTallies;
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, ListFilter, ReplicaStatus, SearchScope, Store, StoreError};
+use crate::store::{
+    Birth, Damage, FoundThought, ListFilter, Read, ReplicaStatus, SearchScope, Store, StoreError, Thoughts,
+};
 use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Sealing, Step, Writer};
 
@@ -248,7 +250,17 @@ impl Cairn {
 
     /// Returns one thought, or none.
     pub fn get(&self, id: &str) -> Result<Option<Thought>> {
-        self.inner.store.thought(id)?.map(|thought| self.shown(thought)).transpose()
+        let mut found = None;
+        self.visit_thoughts(&Thoughts::Id(id), &mut |read| {
+            found = Some(read);
+            ControlFlow::Break(())
+        })?;
+        match found.transpose()? {
+            Some(thought) if thought.id.as_str() != id => {
+                Err(Damage::at(thought.seq, format!("it is not thought `{id}`")).into())
+            }
+            found => Ok(found),
+        }
     }
 
     /// Returns the id that begins with `prefix`, if there is exactly one.
@@ -296,73 +308,107 @@ impl Cairn {
             kind: filter.kind,
             agent_id: filter.agent_id.as_deref(),
             after,
+            to: None,
         };
-        let mut records: Vec<Thought> = Vec::new();
-        let mut bytes = 0;
+        let mut listing = Listing::default();
+        let mut gaps = self.gaps(&which)?;
+        let (mut seen, mut bytes, mut last) = (0, 0, None);
         let mut more = false;
-        self.inner.store.list(&which, &mut |thought| {
-            if records.len() == limit || (bytes > MAX_PAGE_BYTES && !records.is_empty()) {
+        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
+            if seen == limit || (bytes > MAX_PAGE_BYTES && seen > 0) {
                 more = true;
                 return ControlFlow::Break(());
             }
+            seen += 1;
             // Hashes, ids and labels come to about 700 bytes in JSON.
-            bytes += thought.content.len() + 700;
-            records.push(thought);
+            bytes += read.as_ref().map_or(0, |thought| thought.content.len()) + 700;
+            let read = read.and_then(|thought| asked_for(&which, thought));
+            last = read.as_ref().map_or_else(|damage| damage.seq, |thought| Some(thought.seq)).or(last);
+            gaps.see(read.as_ref().ok(), &mut listing.damaged);
+            listing.add(read);
             ControlFlow::Continue(())
         })?;
-        let records = records.into_iter().map(|thought| self.shown(thought)).collect::<Result<Vec<_>>>()?;
-        let next_cursor = records.last().filter(|_| more).map(|last| last.seq.to_string());
-        Ok(Page { records, next_cursor })
+        if !more {
+            gaps.end(&mut listing.damaged);
+        }
+        let next_cursor = last.filter(|_| more).map(|last| last.to_string());
+        Ok(Page { records: listing.records, damaged: listing.damaged, next_cursor })
     }
 
     /// Returns the thoughts of a session in order; [`cairn_core::tree::nest`] makes a tree of them.
     ///
     /// Content is cut to 100 characters unless `include_content` is set.
-    pub fn tree(&self, session_id: &str, include_content: bool) -> Result<Vec<Summary>> {
-        let chars = (!include_content).then_some(TREE_CHARS);
-        let thoughts = self.inner.store.session(session_id, chars)?;
-        thoughts.into_iter().map(|thought| self.shortened(thought, chars)).collect()
+    pub fn tree(&self, session_id: &str, include_content: bool) -> Result<Listing<Summary>> {
+        let chars = if include_content { usize::MAX } else { TREE_CHARS };
+        let which = ListFilter { session_id: Some(session_id), ..ListFilter::default() };
+        let mut listing = Listing::default();
+        let mut gaps = self.gaps(&which)?;
+        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
+            let read = read.and_then(|thought| asked_for(&which, thought));
+            gaps.see(read.as_ref().ok(), &mut listing.damaged);
+            listing.add(read.map(|thought| Summary::of(thought, chars)));
+            ControlFlow::Continue(())
+        })?;
+        gaps.end(&mut listing.damaged);
+        Ok(listing)
     }
 
     /// Returns the path from the root of a session to one of its thoughts.
-    pub fn trail(&self, id: &str, session_id: Option<&str>) -> Result<Vec<Summary>> {
+    pub fn trail(&self, id: &str, session_id: Option<&str>) -> Result<Listing<Summary>> {
         let thought = self.get(id)?.ok_or_else(|| Error::NotFound { what: "thought", id: id.to_string() })?;
         if let Some(session_id) = session_id.filter(|given| *given != thought.session_id.as_str()) {
             let message =
                 format!("thought `{id}` belongs to session `{}`, not to `{session_id}`", thought.session_id);
             return Err(Error::invalid("session_id", message));
         }
-        self.path(id)
+        self.path(&thought)
     }
 
-    fn path(&self, id: &str) -> Result<Vec<Summary>> {
-        let path = self.inner.store.path(id, TRAIL_CHARS)?;
-        path.into_iter().map(|thought| self.shortened(thought, Some(TRAIL_CHARS))).collect()
-    }
-
-    /// As it is shown, its content cut to so many characters.
-    pub(crate) fn shortened(&self, thought: Summary, chars: Option<usize>) -> Result<Summary> {
-        let mut thought = self.shown_summary(thought)?;
-        if let Some(Cow::Owned(content)) = chars.map(|chars| preview(&thought.content, chars)) {
-            thought.content = content;
+    /// The path from the root to a thought: each follows from the one before it.
+    fn path(&self, to: &Thought) -> Result<Listing<Summary>> {
+        let wanted = || format!("a thought of session `{}`", to.session_id);
+        let asked = |thought: &Thought| thought.session_id == to.session_id;
+        let path = self.thoughts(&Thoughts::PathTo(to.id.as_str()), wanted, asked)?;
+        let mut listing = Listing { records: Vec::with_capacity(path.records.len()), damaged: path.damaged };
+        let mut before: Option<ThoughtId> = None;
+        for thought in path.records {
+            // After a damaged thought nobody knows its id.
+            if thought.parent_id != before && listing.damaged.is_empty() {
+                let what = "the thought it follows from is not the one before it on its path";
+                listing.damaged.push(Damage::at(thought.seq, what));
+            }
+            before = Some(thought.id.clone());
+            listing.records.push(Summary::of(thought, TRAIL_CHARS));
         }
-        Ok(thought)
+        Ok(listing)
     }
 
     /// Returns the thoughts that led to an action.
-    pub fn for_action(&self, action_id: &str) -> Result<Vec<ActionThought>> {
-        self.catch_up()?;
-        let found = self.inner.store.for_action(action_id, ACTION_CHARS)?;
-        let shorten = |found: ActionThought| {
-            let thought = self.shortened(found.thought, Some(ACTION_CHARS))?;
-            Ok(ActionThought { thought, session_id: found.session_id })
+    pub fn for_action(&self, action_id: &str) -> Result<Listing<ActionThought>> {
+        let short = |thought: Thought| ActionThought {
+            session_id: thought.session_id.clone(),
+            thought: Summary::of(thought, ACTION_CHARS),
         };
-        found.into_iter().map(shorten).collect()
+        Ok(self.led_to(action_id)?.map(short))
     }
 
     /// Returns, for each thought that led to an action, the path from its root to it.
-    pub fn reasoning_trail(&self, action_id: &str) -> Result<Vec<Vec<Summary>>> {
-        self.for_action(action_id)?.iter().map(|found| self.path(found.thought.id.as_str())).collect()
+    pub fn reasoning_trail(&self, action_id: &str) -> Result<Listing<Vec<Summary>>> {
+        let led_to = self.led_to(action_id)?;
+        let mut trails = Listing { records: Vec::new(), damaged: led_to.damaged };
+        for thought in &led_to.records {
+            let Listing { records, damaged } = self.path(thought)?;
+            trails.records.push(records);
+            trails.damaged.extend(damaged);
+        }
+        Ok(trails)
+    }
+
+    fn led_to(&self, action_id: &str) -> Result<Listing<Thought>> {
+        self.catch_up()?;
+        let wanted = || format!("a thought that led to action `{action_id}`");
+        let asked = |thought: &Thought| thought.action_id.as_ref().is_some_and(|id| id.as_str() == action_id);
+        self.thoughts(&Thoughts::Action(action_id), wanted, asked)
     }
 
     /// Searches content and metadata, best match first.
@@ -378,11 +424,25 @@ impl Cairn {
             task_id: query.task_id.as_deref(),
             kind: query.kind,
         };
-        let (mut results, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
-        for hit in results.iter_mut().filter(|hit| hit.thought.sealed) {
-            hit.thought = self.shown(hit.thought.clone())?;
+        let (found, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
+        let which = ListFilter {
+            session_id: scope.session_id,
+            task_id: scope.task_id,
+            kind: scope.kind,
+            ..ListFilter::default()
+        };
+        let (mut results, mut damaged, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+        for FoundThought { read, rank, snippet } in found {
+            let read = read.and_then(|read| asked_for(&which, checked::thought(read, &mut buffer)?));
+            match read.map(|thought| self.opened(thought)) {
+                Ok(opened) => match opened? {
+                    Ok(thought) => results.push(SearchHit { thought, rank, snippet }),
+                    Err(damage) => damaged.push(damage),
+                },
+                Err(damage) => damaged.push(damage),
+            }
         }
-        Ok(SearchResults { results, ranked_newest: more.then_some(RANKED as u64) })
+        Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64) })
     }
 
     /// Recomputes everything from what is stored, and reports every disagreement.
@@ -479,6 +539,23 @@ impl Cairn {
             running.checkpoints.stop();
             running.writer.stop();
         }
+    }
+}
+
+/// Whether a thought is one that a filter asks for.
+fn asked_for(which: &ListFilter<'_>, thought: Thought) -> Read<Thought> {
+    let other =
+        |what: &str, name: &str| Err(Damage::at(thought.seq, format!("it is not of {what} `{name}`")));
+    match which {
+        ListFilter { session_id: Some(session), .. } if *session != thought.session_id.as_str() => {
+            other("session", session)
+        }
+        ListFilter { task_id: Some(task), .. } if *task != thought.task_id.as_str() => other("task", task),
+        ListFilter { kind: Some(kind), .. } if *kind != thought.kind => other("type", kind.as_str()),
+        ListFilter { agent_id: Some(agent), .. } if *agent != thought.agent_id.as_str() => {
+            other("agent", agent)
+        }
+        _ => Ok(thought),
     }
 }
 

@@ -31,9 +31,11 @@ mod activity;
 mod backup;
 mod branch;
 pub mod bundle;
+mod checked;
 mod context;
 mod entries;
 mod error;
+mod gaps;
 mod handle;
 mod memory;
 mod options;
@@ -76,13 +78,13 @@ pub use proof::{
     Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
     Remembered, SeenHead, Signer, Standing, Stated, load_key, random_key,
 };
-pub use read::{ActionThought, Filter, Page};
+pub use read::{ActionThought, Filter, Listing, Page};
 pub use redact::{Redact, Redacted};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};
 pub use store::postgres::Address;
-pub use store::{LogHead, ReplicaState, ReplicaStatus, StoreError};
+pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,

@@ -5,6 +5,8 @@ use cairn_core::thought::{Thought, ThoughtType};
 use cairn_core::tree::Summary;
 use serde::Serialize;
 
+use crate::store::{Damage, Read};
+
 /// Which thoughts to list; everything that is given must match.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -28,6 +30,9 @@ pub struct Filter {
 pub struct Page {
     /// The thoughts.
     pub records: Vec<Thought>,
+    /// Thoughts that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
     /// Where the next page starts, if there is more.
     pub next_cursor: Option<String>,
 }
@@ -40,4 +45,44 @@ pub struct ActionThought {
     pub thought: Summary,
     /// The session it belongs to.
     pub session_id: SessionId,
+}
+
+/// Records in order, and those that belong here and cannot be shown, because they do not match the log.
+///
+/// It can be read like a slice of the sound records.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Listing<T> {
+    /// The sound records.
+    pub records: Vec<T>,
+    /// The others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
+}
+
+impl<T> Default for Listing<T> {
+    fn default() -> Listing<T> {
+        Listing { records: Vec::new(), damaged: Vec::new() }
+    }
+}
+
+impl<T> std::ops::Deref for Listing<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.records
+    }
+}
+
+impl<T> Listing<T> {
+    pub(crate) fn add(&mut self, read: Read<T>) {
+        match read {
+            Ok(record) => self.records.push(record),
+            Err(damage) => self.damaged.push(damage),
+        }
+    }
+
+    /// The same with other records made of these.
+    pub fn map<U>(self, make: impl FnMut(T) -> U) -> Listing<U> {
+        Listing { records: self.records.into_iter().map(make).collect(), damaged: self.damaged }
+    }
 }

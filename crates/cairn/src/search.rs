@@ -3,6 +3,7 @@
 use cairn_core::thought::{Thought, ThoughtType};
 
 use crate::error::{Error, Result};
+use crate::store::Damage;
 
 /// What to look for.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,8 @@ pub struct SearchQuery {
 pub struct SearchResults {
     /// The hits.
     pub results: Vec<SearchHit>,
+    /// Thoughts that match and cannot be shown, because they do not match the log.
+    pub damaged: Vec<Damage>,
     /// Set if the words are so common that only the newest so many matches were ranked.
     pub ranked_newest: Option<u64>,
 }

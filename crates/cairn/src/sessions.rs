@@ -1,6 +1,7 @@
 //! The sessions of a database, page by page, with what a list shows of each.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use cairn_core::id::SessionId;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
+use crate::store::{Damage, ListFilter, Thoughts};
 
 /// The most sessions on a page.
 const MAX_PAGE: u64 = 1000;
@@ -25,6 +27,9 @@ const MAX_REMEMBERED: usize = 1 << 14;
 pub struct SessionsPage {
     /// The sessions.
     pub sessions: Vec<ListedSession>,
+    /// First thoughts of these sessions that cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
     /// What to ask for `before` to get the next page, if there is one.
     pub next: Option<u64>,
 }
@@ -129,10 +134,10 @@ impl Cairn {
         let more = found.len() as u64 > limit;
         found.truncate(limit as usize);
         let next = found.last().filter(|_| more).map(|last| last.newest);
-        let mut sessions = Vec::with_capacity(found.len());
+        let (mut sessions, mut damaged) = (Vec::with_capacity(found.len()), Vec::new());
         for session in found {
             let tally = self.tally(&session.session_id, session.thoughts)?;
-            let first = store.first_thought(session.session_id.as_str(), TREE_CHARS)?;
+            let first = self.first_thought(&session.session_id, &mut damaged)?;
             sessions.push(ListedSession {
                 thoughts: session.thoughts,
                 types: tally.types,
@@ -141,11 +146,28 @@ impl Cairn {
                 last_at: session.updated_at,
                 last_seq: session.newest,
                 turns: (session.events > 0).then_some(session.turn),
-                first_thought: first.map(|first| self.shortened(first, Some(TREE_CHARS))).transpose()?,
+                first_thought: first,
                 session_id: session.session_id,
             });
         }
-        Ok(SessionsPage { sessions, next })
+        Ok(SessionsPage { sessions, damaged, next })
+    }
+
+    /// The first thought of a session as a tree shows it.
+    fn first_thought(&self, session_id: &SessionId, damaged: &mut Vec<Damage>) -> Result<Option<Summary>> {
+        let which = ListFilter { session_id: Some(session_id.as_str()), ..ListFilter::default() };
+        let mut first = None;
+        self.visit_thoughts(&Thoughts::Listed(which), &mut |read| {
+            first = Some(read.and_then(|thought| {
+                let is_first = thought.session_id == *session_id && thought.step_index == 0;
+                let other = || {
+                    Damage::at(thought.seq, format!("it is not the first thought of session `{session_id}`"))
+                };
+                if is_first { Ok(Summary::of(thought, TREE_CHARS)) } else { Err(other()) }
+            }));
+            ControlFlow::Break(())
+        })?;
+        Ok(first.and_then(|first| first.map_err(|damage| damaged.push(damage)).ok()))
     }
 
     /// Counts the first `thoughts` of a session, or goes on where it stopped the last time.

@@ -125,6 +125,10 @@ impl Cairn {
         };
         let row = TokenRow { info: info.clone(), sha256: Sha::of(token.as_bytes()).0.to_vec() };
         self.writer()?.write_now(move |step| step.add_token(&row))?;
+        // A trigger may have dropped the row or given it another scope.
+        if self.token_check(&token)?.as_ref() != Some(&info) {
+            return Err(not_stored(&info.id, "made"));
+        }
         Ok(TokenAdded { info, token })
     }
 
@@ -135,8 +139,15 @@ impl Cairn {
 
     /// Revokes a token: nobody gets in with it any more. One that was revoked before keeps its time.
     pub fn token_revoke(&self, id: &str) -> Result<TokenInfo> {
-        let id = id.to_string();
-        self.writer()?.write_now(move |step| step.revoke_token(&id))
+        let asked = id.to_string();
+        let revoked = self.writer()?.write_now(move |step| step.revoke_token(&asked))?;
+        // A trigger may have dropped the change. Nobody may believe that a token is revoked while it lets people in.
+        let stored = self.inner.store.token(id)?.and_then(|row| row.info.revoked_at);
+        let listed = self.inner.store.tokens()?.into_iter().filter(|info| info.id == id);
+        if stored != revoked.revoked_at || listed.map(|info| info.revoked_at).ne([stored]) {
+            return Err(not_stored(id, "revoked"));
+        }
+        Ok(revoked)
     }
 
     /// Returns what is known of a token, also if it was revoked: whoever lets somebody in must look at that. None if
@@ -156,6 +167,11 @@ impl Cairn {
         let id = id.to_string();
         self.writer()?.write_now(move |step| step.note_token_used(&id, &at))
     }
+}
+
+/// The error for a token that was `written`, and reads back as something else.
+fn not_stored(id: &str, written: &str) -> Error {
+    StoreError::Damaged(format!("token {id} was to be {written}, and the database did not store that")).into()
 }
 
 fn check(new: &NewToken) -> Result<()> {

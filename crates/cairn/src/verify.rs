@@ -412,16 +412,18 @@ impl Findings {
 /// Nodes of the tree as stored.
 pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
+/// Checks entries one after the other.
+pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;
 /// Whether a redaction can name these fields.
-pub(crate) use redaction::possible_fields;
+pub(crate) use redaction::{InLog, possible_fields};
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
-/// The contents that an event names.
-pub(crate) use memory::named_bodies;
 /// Verifies the log entry of one brief; says what is wrong with it.
 pub(crate) use memory::verify_brief as verify_brief_entry;
+/// The contents that an event names.
+pub(crate) use memory::{bodies_of, named_bodies};
 /// Whose signatures count.
 pub(crate) use trust::{KeyChange, Trust};
 /// Names entries that are not there.

@@ -66,6 +66,12 @@ mod server;
 /// The list of sessions, page by page.
 #[path = "it/sessions.rs"]
 mod sessions;
+/// Random changes on PostgreSQL: found, or without effect on readers.
+#[path = "it/silence_postgres.rs"]
+mod silence_postgres;
+/// Indexes that do not agree with their tables, on PostgreSQL.
+#[path = "it/structures_postgres.rs"]
+mod structures_postgres;
 /// Changing what is stored behind Cairn's back: `verify` must name it.
 #[path = "it/tamper.rs"]
 mod tamper;

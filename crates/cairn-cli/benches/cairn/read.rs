@@ -93,7 +93,7 @@ fn through_the_library(sizes: &Sizes) -> Result<()> {
         listing.add_ms(list_all(&cairn, &task, sizes.chain)?);
         let started = Instant::now();
         let thoughts = cairn.tree(&session, false)?;
-        let forest = cairn::core::tree::nest(thoughts);
+        let forest = cairn::core::tree::nest(thoughts.records);
         tree.add_ms(started.elapsed());
         ensure!(!forest.tree.is_empty(), "the tree is empty");
         for ((_, word, session), (times, hits)) in searches.iter().zip(&mut times) {

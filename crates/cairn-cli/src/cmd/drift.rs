@@ -2,8 +2,8 @@
 
 use cairn::{CurrentPlan, Drift, DriftedDecision, FileState, NodeChange};
 
-use super::Outcome;
 use super::changes::{Changed, Sign, line, named};
+use super::{Outcome, listed};
 use crate::args::App;
 use crate::error::CliError;
 use crate::term::{ShortIds, Ui, count, cut, first_line, minute, said, visible, wrap};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     match args.check && drift.drifted > 0 {
         // The exit code must tell, even to a caller that reads nothing else.
         true => Ok(Outcome::FoundSomething),
-        false => printed.map(|()| Outcome::Fine),
+        false => printed.and_then(|()| listed(&drift.damaged, ui)),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let cairn = app.read()?;
     if args.output.as_deref() == Some(Path::new("-")) {
         let exported = write(&cairn, &options, &mut *app.ui.results())?;
-        app.ui.remark(&format!("{}.", summary(&exported)));
+        app.ui.remark(&format!("{}.\n{}", summary(&exported), how_to_verify("FILE", &exported)));
         return Ok(Outcome::Fine);
     }
     let file = match args.output {
@@ -70,6 +70,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let exported = write_file(&cairn, &options, &file, args.force)?;
     if app.ui.json {
         app.ui.print_json(&Data { file: &file, exported: &exported })?;
+        app.ui.remark(&how_to_verify(&quoted(&file), &exported));
         return Ok(Outcome::Fine);
     }
     let shown = file.display();
@@ -79,15 +80,30 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
             "Sealed contents stay sealed, so that it can be verified, and not imported; --with-keys would add their keys.\n",
         );
     }
-    let key = if exported.signed { " --key KEY" } else { "" };
     if !exported.signed {
         page.push_str(
             "The log has no key, so nobody signed it: it proves nothing to those who do not trust you.\n",
         );
     }
-    page.push_str(&format!("\nAnyone can check it with:  cairn verify-bundle '{shown}'{key}\n"));
     app.ui.print(&page)?;
+    app.ui.remark(&how_to_verify(&quoted(&file), &exported));
     Ok(Outcome::Fine)
+}
+
+/// The commands that verify a bundle, with the key of the log.
+fn how_to_verify(file: &str, exported: &Exported) -> String {
+    let keys: String = match &exported.signed_by[..] {
+        [] if exported.signed => " --key KEY".to_string(),
+        keys => keys.iter().map(|key| format!(" --key '{key}'")).collect(),
+    };
+    format!(
+        "Anyone can verify it with one of:\n  cairn verify-bundle {file}{keys}\n  python3 docs/verify_bundle.py {file}{keys}"
+    )
+}
+
+/// The name of a file as a shell takes it.
+fn quoted(file: &Path) -> String {
+    format!("'{}'", file.display().to_string().replace('\'', "'\\''"))
 }
 
 fn summary(exported: &Exported) -> String {

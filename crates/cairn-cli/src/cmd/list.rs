@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use cairn::{Cairn, Filter, Page, Thought, ThoughtType};
+use cairn::{Cairn, Damage, Filter, Page, Thought, ThoughtType};
 
-use super::{Outcome, kind_parser};
+use super::{Outcome, kind_parser, name_damaged, outcome};
 use crate::args::App;
 use crate::error::CliError;
 use crate::term::{ShortIds, Table, Ui, first_line, minute, said, visible};
@@ -65,13 +65,13 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     };
     if ui.json {
         ui.print_json(&page)?;
-        return Ok(Outcome::Fine);
+        return Ok(outcome(&page.damaged, ui));
     }
-    if page.records.is_empty() {
+    if page.records.is_empty() && page.damaged.is_empty() {
         ui.remark("Nothing recorded that matches.");
         return Ok(Outcome::Fine);
     }
-    ui.print(&table(&page.records, ui))?;
+    ui.print(&table(&page, ui))?;
     if let Some(cursor) = &page.next_cursor {
         ui.remark(&format!("There is more: add `--cursor {cursor}`"));
     }
@@ -79,7 +79,9 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         let shown = page.records.len();
         ui.remark(&format!("The newest {shown}; `--last N` shows more, `--limit N` begins with the oldest"));
     }
-    Ok(Outcome::Fine)
+    // The table names those that have a place in the log.
+    name_damaged(page.damaged.iter().filter(|damage| damage.seq.is_none()), ui)?;
+    Ok(outcome(&page.damaged, ui))
 }
 
 /// The last thoughts of a listing, and whether there are older ones.
@@ -92,40 +94,58 @@ fn newest(cairn: &Cairn, filter: &Filter, last: usize) -> Result<(Page, bool), C
     loop {
         let start = end.saturating_sub(reach);
         let cursor = (start > 0).then(|| start.to_string());
-        let mut records = tail(cairn, Filter { cursor, ..filter.clone() }, last + 1)?;
+        let (mut records, damaged) = tail(cairn, Filter { cursor, ..filter.clone() }, last + 1)?;
         if records.len() > last || start == 0 {
             let older = records.len() > last;
             records.drain(..records.len().saturating_sub(last));
-            return Ok((Page { records: records.into(), next_cursor: None }, older));
+            return Ok((Page { records: records.into(), damaged, next_cursor: None }, older));
         }
         reach = reach.saturating_mul(8);
     }
 }
 
-/// The last `most` thoughts from the cursor on.
-fn tail(cairn: &Cairn, mut filter: Filter, most: usize) -> Result<VecDeque<Thought>, CliError> {
-    let mut kept = VecDeque::new();
+/// The last `most` thoughts from the cursor on, and all there that are damaged.
+fn tail(
+    cairn: &Cairn,
+    mut filter: Filter,
+    most: usize,
+) -> Result<(VecDeque<Thought>, Vec<Damage>), CliError> {
+    let (mut kept, mut damaged) = (VecDeque::new(), Vec::new());
     loop {
         let page = cairn.list(&filter)?;
         kept.extend(page.records);
+        damaged.extend(page.damaged);
         kept.drain(..kept.len().saturating_sub(most));
         filter.cursor = page.next_cursor;
         if filter.cursor.is_none() {
-            return Ok(kept);
+            return Ok((kept, damaged));
         }
     }
 }
 
-fn table(thoughts: &[Thought], ui: &Ui) -> String {
+/// Sound thoughts and damaged ones, each in its place in the log.
+fn table(page: &Page, ui: &Ui) -> String {
     const TYPE: usize = 2;
-    let ids = ShortIds::new(thoughts.iter().map(|thought| thought.id.as_str()));
+    let ids = ShortIds::new(page.records.iter().map(|thought| thought.id.as_str()));
     let heads = ["id", "time (UTC)", "type", "session", "agent", "thought"];
     let mut table = Table::new(
         heads,
         [usize::MAX, 16, 10, if ui.width < 100 { 12 } else { 24 }, 14, usize::MAX],
         &[4, 3, 1],
     );
-    for thought in thoughts {
+    let mut rows: Vec<(u64, Result<&Thought, &Damage>)> =
+        page.records.iter().map(|thought| (thought.seq, Ok(thought))).collect();
+    rows.extend(page.damaged.iter().filter_map(|damage| Some((damage.seq?, Err(damage)))));
+    rows.sort_by_key(|(seq, _)| *seq);
+    for (_, row) in &rows {
+        let thought = match row {
+            Ok(thought) => thought,
+            Err(damage) => {
+                let cells = ["DAMAGED", "", "", "", "", &visible(&damage.message)];
+                table.row(cells.map(str::to_string));
+                continue;
+            }
+        };
         table.row([
             visible(ids.of(thought.id.as_str())).into_owned(),
             minute(&thought.timestamp),
@@ -136,8 +156,9 @@ fn table(thoughts: &[Thought], ui: &Ui) -> String {
         ]);
     }
     table.render(ui.width, ui.palette, |row, column, cell| match column {
+        0 if rows[row].1.is_err() => ui.palette.bad(cell),
         0 => ui.palette.strong(cell),
-        TYPE => ui.palette.kind(thoughts[row].kind, cell),
+        TYPE => rows[row].1.map_or_else(|_| cell.to_string(), |thought| ui.palette.kind(thought.kind, cell)),
         _ => cell.to_string(),
     })
 }

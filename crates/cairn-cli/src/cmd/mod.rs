@@ -36,12 +36,13 @@ mod verify_bundle;
 mod why;
 mod witness;
 
-use cairn::ThoughtType;
+use cairn::{Damage, ThoughtType};
 use clap::Subcommand;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::App;
 use crate::error::CliError;
+use crate::term::{Ui, visible};
 
 /// A command and its arguments.
 #[derive(Debug, Subcommand)]
@@ -124,6 +125,30 @@ pub(crate) fn run(command: Command, app: &App) -> Result<Outcome, CliError> {
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
     }
+}
+
+/// Ends a listing: names the records that cannot be shown, and lets the exit code tell.
+fn listed(damaged: &[Damage], ui: &Ui) -> Result<Outcome, CliError> {
+    if !ui.json {
+        name_damaged(damaged, ui)?;
+    }
+    Ok(outcome(damaged, ui))
+}
+
+fn name_damaged<'d>(damaged: impl IntoIterator<Item = &'d Damage>, ui: &Ui) -> Result<(), CliError> {
+    for damage in damaged {
+        ui.print(&format!("{} {}\n", ui.palette.bad("DAMAGED"), visible(&damage.message)))?;
+    }
+    Ok(())
+}
+
+/// The exit code of a listing.
+fn outcome(damaged: &[Damage], ui: &Ui) -> Outcome {
+    if damaged.is_empty() {
+        return Outcome::Fine;
+    }
+    ui.remark("Damaged records are not shown; `cairn verify` names what was changed.");
+    Outcome::FoundSomething
 }
 
 /// Takes one of the four words, and lets help and shells know them.

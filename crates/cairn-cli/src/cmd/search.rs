@@ -2,7 +2,7 @@
 
 use cairn::{MATCH_END, MATCH_START, SearchHit, SearchQuery, ThoughtType};
 
-use super::{Outcome, kind_parser};
+use super::{Outcome, kind_parser, listed};
 use crate::args::App;
 use crate::data::Found;
 use crate::error::CliError;
@@ -42,10 +42,11 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     };
     let found = app.read()?.search(&query)?;
     if ui.json {
+        let damaged = found.damaged.clone();
         ui.print_json(&Found::from(found))?;
-        return Ok(Outcome::Fine);
+        return listed(&damaged, ui);
     }
-    if found.results.is_empty() {
+    if found.results.is_empty() && found.damaged.is_empty() {
         ui.remark("Nothing matches.");
     }
     let ids = ShortIds::new(found.results.iter().map(|hit| hit.thought.id.as_str()));
@@ -57,7 +58,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
             count(newest, "match").replace("matchs", "matches")
         ));
     }
-    Ok(Outcome::Fine)
+    listed(&found.damaged, ui)
 }
 
 pub(super) fn plain(snippet: &str) -> String {

@@ -35,8 +35,8 @@ fn plan(cairn: &Cairn, thought: &Thought) -> Option<String> {
     let Ok(Some(context)) = cairn.context_head(id) else { return Some(id.to_string()) };
     let roadmap = &context.roadmap_id;
     let mut plan = format!("{id} (roadmap {roadmap}, captured {})", context.created_at);
-    let newest =
-        cairn.context_history(roadmap.as_str(), Some(1)).ok().and_then(|history| history.into_iter().next());
+    let newest = cairn.context_history(roadmap.as_str(), Some(1)).ok();
+    let newest = newest.and_then(|history| history.records.into_iter().next());
     if let Some(newest) = newest.filter(|newest| newest.content_hash != context.content_hash) {
         plan.push_str(&format!(", superseded by context {}", newest.context_id));
     }

@@ -1,6 +1,6 @@
 //! `cairn tree`: how the thoughts of a session follow from each other.
 
-use super::Outcome;
+use super::{Outcome, listed};
 use crate::args::App;
 use crate::data::Tree;
 use crate::error::CliError;
@@ -22,17 +22,18 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let thoughts = app.read()?.tree(&args.session, args.full)?;
-    if thoughts.is_empty() {
+    if thoughts.is_empty() && thoughts.damaged.is_empty() {
         return Err(CliError::not_found(format!("no session `{}`", args.session))
             .hint("`cairn list` shows the sessions there are"));
     }
     if ui.json {
+        let damaged = thoughts.damaged.clone();
         ui.print_json(&Tree::nested(args.session.clone(), thoughts))?;
-        return Ok(Outcome::Fine);
+        return listed(&damaged, ui);
     }
     let session = ui.palette.strong(&visible(&args.session));
     let total = count(thoughts.len() as u64, "thought");
     let tree = draw_tree(&thoughts, args.full, ui.width, ui.palette);
     ui.print(&format!("{session}  {}\n{tree}", ui.palette.faint(&total)))?;
-    Ok(Outcome::Fine)
+    listed(&thoughts.damaged, ui)
 }

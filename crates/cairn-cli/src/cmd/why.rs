@@ -1,11 +1,11 @@
 //! `cairn why`: everything that a thought rests on.
 
-use cairn::{Cairn, Comparison, ContextHead, StoredBriefView, Summary, Thought};
+use cairn::{Cairn, Comparison, ContextHead, Damage, Listing, StoredBriefView, Summary, Thought};
 use serde::Serialize;
 
 use super::brief::Told;
 use super::context::diff_page;
-use super::{Outcome, record::find};
+use super::{Outcome, listed, record::find};
 use crate::args::App;
 use crate::data_plans::{ComparisonData, short_hash};
 use crate::error::CliError;
@@ -28,6 +28,8 @@ struct Basis {
     thought: Thought,
     /// From the root to the thought before it.
     path: Vec<Summary>,
+    /// Thoughts on the path that cannot be shown.
+    damaged: Vec<Damage>,
     brief: Option<StoredBriefView>,
     /// The turn that the session of the brief is in now.
     current_turn: Option<u64>,
@@ -40,6 +42,8 @@ struct Basis {
 struct Data {
     thought: Thought,
     path: Vec<Summary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
     brief: Option<StoredBriefView>,
     current_turn: Option<u64>,
     context: Option<ContextHead>,
@@ -48,9 +52,9 @@ struct Data {
 
 impl From<Basis> for Data {
     fn from(basis: Basis) -> Data {
-        let Basis { thought, path, brief, current_turn, plan, change } = basis;
+        let Basis { thought, path, damaged, brief, current_turn, plan, change } = basis;
         let change = change.map(|(comparison, _)| ComparisonData::from(comparison));
-        Data { thought, path, brief, current_turn, context: plan, change }
+        Data { thought, path, damaged, brief, current_turn, context: plan, change }
     }
 }
 
@@ -58,16 +62,17 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let cairn = app.read()?;
     let basis = Basis::of(&cairn, find(&cairn, &args.id)?)?;
+    let damaged = basis.damaged.clone();
     match ui.json {
         true => ui.print_json(&Data::from(basis))?,
         false => ui.print(&page(&basis, ui)?)?,
     }
-    Ok(Outcome::Fine)
+    listed(&damaged, ui)
 }
 
 impl Basis {
     fn of(cairn: &Cairn, thought: Thought) -> Result<Basis, CliError> {
-        let mut path = cairn.trail(thought.id.as_str(), None)?;
+        let Listing { records: mut path, damaged } = cairn.trail(thought.id.as_str(), None)?;
         path.retain(|step| step.id != thought.id);
         let brief = thought.brief_id.as_ref().map(|id| cairn.brief(id.as_str())).transpose()?.flatten();
         let current_turn = match &brief {
@@ -83,7 +88,7 @@ impl Basis {
             let newest = cairn.context_head(comparison.context_id2)?;
             change = newest.map(|newest| (comparison, newest));
         }
-        Ok(Basis { thought, path, brief, current_turn, plan, change })
+        Ok(Basis { thought, path, damaged, brief, current_turn, plan, change })
     }
 }
 

@@ -85,6 +85,11 @@ impl From<Error> for Failure {
                 };
                 Failure::new(code, format!("no {what} `{}`; {find}", preview(&id, 80).escape_debug()))
             }
+            Error::Damaged(ref damage) => {
+                let message =
+                    format!("{damage}; it is not shown. Run `cairn verify` to see what was changed");
+                Failure { details: details(json!({ "seq": damage.seq })), ..Failure::new(code, message) }
+            }
             other => Failure::new(code, other.to_string()),
         }
     }
@@ -95,7 +100,7 @@ impl From<Failure> for ErrorData {
     fn from(failure: Failure) -> ErrorData {
         let data = Some(json!({ "code": failure.code, "details": failure.details }));
         match failure.code {
-            "HANDLER_ERROR" | "BUSY" => ErrorData::internal_error(failure.message, data),
+            "HANDLER_ERROR" | "BUSY" | "DAMAGED" => ErrorData::internal_error(failure.message, data),
             _ => ErrorData::invalid_params(failure.message, data),
         }
     }

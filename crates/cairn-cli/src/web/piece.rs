@@ -1,6 +1,6 @@
 //! Small pieces that many pages show in the same way.
 
-use cairn::{Redaction, Sha, Summary, Timestamp};
+use cairn::{Damage, Redaction, Sha, Summary, Timestamp};
 use maud::{Markup, html};
 
 use super::link;
@@ -66,4 +66,16 @@ fn first_line_or(content: &str, empty: &str) -> String {
 pub(crate) fn redacted(redaction: &Redaction) -> Markup {
     let Redaction { by, at, reason } = redaction;
     html! { "redacted by " (text(by)) " on " (time(at)) ": " (text(reason)) }
+}
+
+/// Names records that belong on a page and are not shown, because they do not match the log.
+pub(super) fn damaged_records(damaged: &[Damage]) -> Markup {
+    html! {
+        @if !damaged.is_empty() {
+            div.wrong role="alert" {
+                p { b { "Damaged records are not shown." } " " code { "cairn verify" } " names what was changed." }
+                @for damage in damaged { p.small { (text(&damage.message)) } }
+            }
+        }
+    }
 }

@@ -96,6 +96,10 @@ impl Checker {
     /// Checks what an entry records.
     fn recorded(&mut self, seq: u64, entry: &Entry, checkpoints: &mut Checkpoints<'_>) -> Option<Finding> {
         match &entry.leaf {
+            Leaf::Genesis(_) | Leaf::Continuation(_) if !self.header.full => {
+                let message = format!("log entry {seq} belongs to no session and no task");
+                Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq))
+            }
             Leaf::Genesis(leaf) => (seq != 0 || leaf.origin != self.header.origin).then(|| {
                 let message = "the first entry of the log does not name the log it stands in";
                 let finding = Finding::new(Reason::LeafMismatch, "log", message).at(seq);
@@ -165,6 +169,13 @@ impl Checker {
                 let message = "the root that the bundle states is not the root of its entries";
                 findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, stated));
             }
+        }
+        for (id, seq) in self.links.unnamed() {
+            let (what, expected) =
+                (format!("context {id}"), "that of a snapshot that a thought of the bundle names");
+            let finding =
+                Finding::differs(Reason::LeafMismatch, "context", &what, "context_id", expected, id).at(seq);
+            findings.add(Finding { id: Some(id.to_string()), ..finding });
         }
     }
 }

@@ -8,15 +8,17 @@ use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
 use cairn_core::log::{Checkpoint, CheckpointNote, consistency, inclusion};
+use cairn_core::note::VerifyingKey;
 use cairn_core::thought::SEALED;
 
 use super::leaf::{KeyLeaf, parse};
+use super::members::Members;
 use super::write::{Lines, Object};
 use super::{ExportOptions, Exported, FORMAT, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Audit, Scanned, StoreError};
-use crate::verify::{Nodes, Progress, named_bodies};
+use crate::store::{Audit, Damage, Scanned, StoreError};
+use crate::verify::{Checker, Nodes, Progress, named_bodies};
 
 /// Entries read at a time, so that a failure to write ends the reading soon.
 const CHUNK: u64 = 4096;
@@ -76,6 +78,10 @@ struct Export<'a> {
     options: &'a ExportOptions,
     lines: Lines<'a>,
     nodes: Nodes<'a>,
+    /// Nothing is written that does not match the log.
+    checker: Checker<'a>,
+    /// Follows the records of the selection, so that none is left out.
+    members: Members<'a>,
     /// Contents written already; only in a partial bundle, where the first event to name one may not be in it.
     bodies: HashSet<Sha>,
     entries: u64,
@@ -97,6 +103,9 @@ impl<'a> Export<'a> {
             options,
             lines: Lines::new(out),
             nodes: Nodes::new(audit),
+            // The list of actions is no part of a bundle.
+            checker: Checker::new(audit, &stated.origin, -1),
+            members: Members::new(&options.selection),
             bodies: HashSet::new(),
             entries: 0,
             redacted: 0,
@@ -127,7 +136,7 @@ impl<'a> Export<'a> {
             }
         }
         self.checkpoints()?;
-        self.keys()?;
+        let keys = self.keys()?;
         let (entries, redacted) = (self.entries, self.redacted);
         let sha256 = self.lines.sha256();
         let mut line = self.lines.object();
@@ -140,6 +149,11 @@ impl<'a> Export<'a> {
         line.end();
         self.lines.end()?;
         self.lines.flush()?;
+        let note: Option<CheckpointNote> = self.stated.note.parse().ok();
+        let signed_by = |key: &String| {
+            let key = key.parse::<VerifyingKey>().ok();
+            note.as_ref().zip(key).is_some_and(|(note, key)| note.verify(&key).is_ok())
+        };
         Ok(Exported {
             origin: self.stated.origin.clone(),
             size,
@@ -148,7 +162,8 @@ impl<'a> Export<'a> {
             redacted,
             sealed: self.sealed,
             checkpoints: self.checkpoints,
-            signed: self.stated.note.parse().is_ok_and(|note: CheckpointNote| note.is_signed()),
+            signed: note.as_ref().is_some_and(CheckpointNote::is_signed),
+            signed_by: keys.into_iter().filter(signed_by).collect(),
             bytes: self.lines.bytes,
         })
     }
@@ -198,6 +213,10 @@ impl<'a> Export<'a> {
         }
         let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
         let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
+        if let (_, Some(finding)) = self.checker.check(scanned)? {
+            return Err(Damage::at(seq, finding.message).into());
+        }
+        self.members.see(seq, leaf)?;
         let gone = || damaged(format!("what log entry {seq} records is gone"));
         let proof = self.proof(seq)?;
         self.entries += 1;
@@ -357,7 +376,8 @@ impl<'a> Export<'a> {
         Ok(bridges)
     }
 
-    fn keys(&mut self) -> Result<()> {
+    /// Writes the keys that the log names, and returns them.
+    fn keys(&mut self) -> Result<Vec<String>> {
         let mut keys: Vec<String> = Vec::new();
         self.audit.about_log(KEY, &mut |seq, leaf| {
             let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, KeyLeaf::write));
@@ -368,7 +388,8 @@ impl<'a> Export<'a> {
             }
         })?;
         self.lines.object().texts("keys", keys.iter().map(String::as_str)).end();
-        self.lines.end()
+        self.lines.end()?;
+        Ok(keys)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What later entries of a bundle refer to, remembered while it is read: about 100 bytes a thought.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cairn_core::Sha;
 use cairn_core::entry::BRIEF;
@@ -54,6 +54,8 @@ pub struct Links {
     /// The largest number of a snapshot, and in a partial bundle all of them.
     newest_context: u64,
     contexts: HashSet<u64>,
+    /// Snapshots of a partial bundle that no thought has named yet, by number, with their places in the log.
+    unnamed: BTreeMap<u64, u64>,
     /// The number of the session of each, and where it stands.
     briefs: HashMap<String, (u32, u64)>,
     bodies: HashSet<Sha>,
@@ -73,9 +75,19 @@ impl Links {
             roadmaps: HashMap::new(),
             newest_context: 0,
             contexts: HashSet::new(),
+            unnamed: BTreeMap::new(),
             briefs: HashMap::new(),
             bodies: HashSet::new(),
             outside: 0,
+        }
+    }
+
+    /// The field of a record that says that it is not part of the selection, and what it should say.
+    pub fn outside_selection(&self, session_id: &str, task_id: Option<&str>) -> Option<(&'static str, &str)> {
+        match &self.selection {
+            Selection::Session(name) if name != session_id => Some(("session_id", name)),
+            Selection::Task(name) if task_id != Some(name) => Some(("task_id", name)),
+            _ => None,
         }
     }
 
@@ -110,6 +122,9 @@ impl Links {
 
     /// Remembers a thought, right or wrong.
     pub fn add_thought(&mut self, leaf: &ThoughtLeaf) {
+        if let Some(id) = leaf.context_id {
+            self.unnamed.remove(&id.0);
+        }
         let session = self.session(&leaf.session_id);
         let parent = Parent { seq: leaf.seq.0, chain_hash: leaf.chain_hash, session: session.no };
         self.thoughts.insert(key(&leaf.id), parent);
@@ -132,14 +147,20 @@ impl Links {
     }
 
     /// How a snapshot follows by its number, and the number expected.
-    pub fn add_context(&mut self, id: u64) -> (Step, u64) {
+    pub fn add_context(&mut self, id: u64, seq: u64) -> (Step, u64) {
         let expected = self.newest_context + 1;
         let step = step(expected, id, self.full);
         self.newest_context = self.newest_context.max(id);
         if !self.full {
             self.contexts.insert(id);
+            self.unnamed.insert(id, seq);
         }
         (step, expected)
+    }
+
+    /// Number and place of the snapshots that a partial bundle has for no thought.
+    pub fn unnamed(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.unnamed.iter().map(|(id, seq)| (*id, *seq))
     }
 
     /// Whether a snapshot of this number has been seen.

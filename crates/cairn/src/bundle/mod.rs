@@ -15,6 +15,7 @@ mod export;
 mod import;
 mod leaf;
 mod links;
+mod members;
 mod read;
 mod records;
 mod redactions;
@@ -81,6 +82,8 @@ pub struct Exported {
     pub checkpoints: u64,
     /// Whether the one it stands on is signed.
     pub signed: bool,
+    /// The public keys of the log that signed it.
+    pub signed_by: Vec<String>,
     /// Bytes written.
     pub bytes: u64,
 }

@@ -44,6 +44,7 @@ pub struct Header {
     pub origin: String,
     /// The root at that size.
     pub root: Sha,
+    #[serde(deserialize_with = "null_or")]
     selection: Option<Selection>,
     /// The size of the log that it stands on.
     pub size: u64,
@@ -74,6 +75,11 @@ struct CheckpointLine {
     checkpoint: String,
     #[serde(default, deserialize_with = "some")]
     consistency: Option<Value>,
+}
+
+/// A field that may be null must be there.
+fn null_or<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Selection>, D::Error> {
+    Option::deserialize(deserializer)
 }
 
 /// A field that is there must not be null.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use cairn_core::entry::{Salt, metadata_commitment};
+use cairn_core::session::Event;
+use cairn_core::session::event::EventError;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use cairn_core::{Sha, canonical};
 use serde_json::{Map, Value};
@@ -12,7 +14,7 @@ use super::entry::{SnapshotParts, ThoughtParts};
 use super::leaf::{BriefLeaf, EventLeaf, Number, SnapshotLeaf, ThoughtLeaf};
 use super::links::{Links, Step};
 use crate::seal;
-use crate::verify::{Finding, Reason, named_bodies};
+use crate::verify::{Finding, Reason, bodies_of};
 
 /// A field that is not what it should be.
 struct Wrong {
@@ -101,6 +103,13 @@ fn other_metadata(
     }
 }
 
+/// A record of another session or task than the one that the bundle is of.
+fn outside(links: &Links, table: &'static str, session_id: &str, task_id: Option<&str>) -> Option<Wrong> {
+    let (field, expected) = links.outside_selection(session_id, task_id)?;
+    let actual = if field == "session_id" { Some(session_id) } else { task_id };
+    wrong(Reason::LeafMismatch, table, field, expected, actual.unwrap_or("none"))
+}
+
 /// The first thing wrong with a thought. It is remembered either way, so that one change is one finding.
 pub fn thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Option<Finding> {
     let found = wrong_thought(links, leaf, parts);
@@ -114,6 +123,10 @@ pub fn thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> O
 
 fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Option<Wrong> {
     const T: &str = "thought";
+    let outside = outside(links, T, &leaf.session_id, Some(&leaf.task_id));
+    if outside.is_some() {
+        return outside;
+    }
     let session = links.session(&leaf.session_id);
     let (in_task, position, prev_hash) = links.task(leaf);
     let in_session = match leaf.step_index.0 {
@@ -215,7 +228,7 @@ fn names_nothing(links: &mut Links, leaf: &ThoughtLeaf, session: u32) -> Option<
 
 /// The first thing wrong with a snapshot.
 pub fn snapshot(links: &mut Links, leaf: &SnapshotLeaf, parts: &SnapshotParts) -> Option<Finding> {
-    let by_number = links.add_context(leaf.context_id.0);
+    let by_number = links.add_context(leaf.context_id.0, leaf.seq.0);
     let in_roadmap = links.roadmap(&leaf.roadmap_id, leaf.position.0);
     let found = misplaced("context", "context_id", by_number, leaf.context_id)
         .or_else(|| misplaced("context", "position", in_roadmap, leaf.position))
@@ -244,16 +257,18 @@ pub fn event(
 ) -> Option<Finding> {
     let seq = leaf.seq.0;
     let placed = links.event(&leaf.session_id, leaf.position.0);
-    let found = misplaced("event", "position", placed, leaf.position).or_else(|| match body {
-        Some(body) => other_text("event", "body", body, &leaf.body_hash, leaf.body_length),
-        None => wrong(Reason::MissingRecord, "event", "body", "what happened", "nothing"),
-    });
+    let found = outside(links, "event", &leaf.session_id, None)
+        .or_else(|| misplaced("event", "position", placed, leaf.position))
+        .or_else(|| match body {
+            Some(body) => other_text("event", "body", body, &leaf.body_hash, leaf.body_length),
+            None => wrong(Reason::MissingRecord, "event", "body", "what happened", "nothing"),
+        });
     if let Some(wrong) = found {
         return Some(wrong.finding(&format!("event {seq}"), seq));
     }
-    let named = match named_bodies(&leaf.event, leaf.event_v.0, body.unwrap_or_default()) {
+    let named = match exact_event(leaf, body.unwrap_or_default()).map(bodies_of) {
         Ok(named) => named,
-        Err(message) => return Some(Finding::new(Reason::LeafMismatch, "event", message).at(seq)),
+        Err(error) => return Some(Finding::new(Reason::LeafMismatch, "event", error.to_string()).at(seq)),
     };
     let finding = |reason, message: String| Some(Finding::new(reason, "body", message).at(seq));
     let mut first = 0;
@@ -288,17 +303,30 @@ pub fn event(
     None
 }
 
+/// Reads the body of an event, and says no unless writing it again gives the same bytes: so there is one way to write it,
+/// and every verifier reads the same in it.
+fn exact_event(leaf: &EventLeaf, body: &str) -> Result<Event, EventError> {
+    let event = Event::parse(&leaf.event, leaf.event_v.0, body)?;
+    match canonical::to_bytes(&event.body()) {
+        Ok(bytes) if bytes == body.as_bytes() => Ok(event),
+        _ => Err(EventError::Body {
+            kind: leaf.event.clone(),
+            message: format!("it is not written as version {} writes it", leaf.event_v.0),
+        }),
+    }
+}
+
 /// The first thing wrong with a brief that is there.
 pub fn brief(links: &mut Links, leaf: &BriefLeaf, data: Option<&str>) -> Option<Finding> {
     links.add_brief(&leaf.brief_id, &leaf.session_id, leaf.seq.0);
-    let found = match data {
-        None => None,
-        Some(data) => other_text("brief", "data", data, &leaf.data_hash, leaf.data_length).or_else(|| {
+    let found = outside(links, "brief", &leaf.session_id, None).or_else(|| {
+        let data = data?;
+        other_text("brief", "data", data, &leaf.data_hash, leaf.data_length).or_else(|| {
             let actual = own_hash(data).map_or("none".to_string(), |hash| hash.to_string());
             let same = actual == leaf.hash.to_string();
             if same { None } else { wrong(Reason::HashMismatch, "brief", "hash", actual, leaf.hash) }
-        }),
-    };
+        })
+    });
     found.map(|wrong| Finding {
         id: Some(leaf.brief_id.clone()),
         ..wrong.finding(&format!("brief `{}`", leaf.brief_id), leaf.seq.0)

@@ -7,7 +7,7 @@ use cairn_core::entry::{KEY, REDACTION};
 use super::Selection;
 use super::leaf::{RedactionLeaf, parse};
 use crate::error::{Error, Result};
-use crate::store::{Audit, ChainOf};
+use crate::store::{Audit, ChainOf, Damage};
 
 /// The positions of what `selection` names, and of what it takes to check it, below `size`; none for everything.
 pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Option<BTreeSet<u64>>> {
@@ -16,17 +16,22 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
         Selection::Session(name) => (ChainOf::Session(name), "session", name),
         Selection::Task(name) => (ChainOf::Task(name), "task", name),
     };
-    if audit.chain_length(of)?.is_none() {
-        return Err(Error::NotFound { what, id: name.clone() });
-    }
+    let length = audit.chain_length(of)?.ok_or_else(|| Error::NotFound { what, id: name.clone() })?;
+    let mut found = 0;
     let mut chosen = BTreeSet::new();
     let mut contexts = BTreeSet::new();
     audit.scan_chain(of, &mut |scanned| {
+        found += 1;
         if scanned.seq < size {
             chosen.insert(scanned.seq);
             contexts.extend(scanned.thought.and_then(|thought| thought.context_id).map(i64::unsigned_abs));
         }
     })?;
+    if found != length {
+        return Err(
+            Damage::new(format!("{what} `{name}` has {length} thoughts, and {found} are found")).into()
+        );
+    }
     if let Selection::Session(name) = selection {
         audit.memory_of(name, &mut |seq| {
             if seq < size {

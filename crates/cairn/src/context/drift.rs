@@ -7,15 +7,17 @@ use cairn_core::preview::TRAIL_CHARS;
 use cairn_core::roadmap::Snapshot;
 use cairn_core::roadmap::diff::Diff;
 use cairn_core::roadmap::mentions::Mentions;
-use cairn_core::thought::Thought;
+use cairn_core::thought::{Thought, ThoughtType};
 use cairn_core::time::Timestamp;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ContextHead, roadmap_id_of, within};
+use super::{ContextHead, checked_heads, roadmap_id_of, within};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
+use crate::read::Listing;
+use crate::store::{Damage, Thoughts};
 
 /// What the nodes of all decisions together may take up, in bytes of JSON, and what each decision has at least.
 const MOST_BYTES: usize = 8 << 20;
@@ -32,6 +34,9 @@ pub struct Drift {
     pub drifted: u64,
     /// These, newest first; at most as many as were asked for.
     pub results: Vec<DriftedDecision>,
+    /// Plans and decisions that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
 }
 
 /// The newest snapshot of a roadmap.
@@ -122,17 +127,20 @@ impl Cairn {
         let roadmap_id = roadmap_id.map(roadmap_id_of).transpose()?;
         let limit = within("limit", limit, 100, 1000)?;
         let wanted = roadmap_id.as_ref().map(RoadmapId::as_str);
-        let current = self.inner.store.current_plans(wanted)?;
-        if let (Some(id), []) = (&roadmap_id, &current[..]) {
+        let Listing { records: current, mut damaged } =
+            checked_heads(self.inner.store.current_plans(wanted)?, roadmap_id.as_ref());
+        if let (Some(id), [], []) = (&roadmap_id, &current[..], &damaged[..]) {
             // A misspelt name must not pass for a plan without drift.
             self.roadmaps().source(id)?;
         }
         let (decisions, drifted) = self.inner.store.count_decisions(wanted)?;
-        let thoughts = self.inner.store.drifted(wanted, limit)?;
-        let thoughts = thoughts.into_iter().map(|thought| self.shown(thought)).collect::<Result<Vec<_>>>()?;
-        let results = self.since(thoughts, &current)?;
+        let asked = |thought: &Thought| thought.kind == ThoughtType::Decision && thought.context_id.is_some();
+        let found = Thoughts::Drifted { roadmap_id: wanted, limit };
+        let found = self.thoughts(&found, || "a decision that names a snapshot".to_string(), asked)?;
+        damaged.extend(found.damaged);
+        let results = self.since(found.records, &current)?;
         let plans = current.into_iter().map(|head| self.current_plan(head)).collect::<Result<_>>()?;
-        Ok(Drift { plans, decisions, drifted, results })
+        Ok(Drift { plans, decisions, drifted, results, damaged })
     }
 
     fn current_plan(&self, head: ContextHead) -> Result<CurrentPlan> {
@@ -140,7 +148,7 @@ impl Cairn {
             Ok(reading) if reading.content_hash == head.content_hash => FileState::Unchanged,
             Ok(_) => FileState::Changed,
             Err(Error::NotFound { .. }) => FileState::Missing,
-            Err(error @ (Error::Busy { .. } | Error::Store(_))) => return Err(error),
+            Err(error @ (Error::Busy { .. } | Error::Damaged(_) | Error::Store(_))) => return Err(error),
             Err(_) => FileState::Unreadable,
         };
         Ok(CurrentPlan {

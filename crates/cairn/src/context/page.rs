@@ -5,15 +5,20 @@ use cairn_core::preview::TRAIL_CHARS;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 
-use super::{ContextHead, roadmap_id_of, within};
+use super::{ContextHead, checked_heads, roadmap_id_of, within};
 use crate::error::Result;
 use crate::handle::Cairn;
+use crate::read::Listing;
+use crate::store::{Damage, Thoughts};
 
 /// Part of the snapshots of a roadmap, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ContextsPage {
     /// The snapshots.
     pub contexts: Vec<ContextHead>,
+    /// Snapshots that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
     /// How many there are of this roadmap.
     pub total: u64,
     /// What to ask for `before` to get the next page, if there is one.
@@ -27,6 +32,9 @@ pub struct ThoughtsOnContext {
     pub total: u64,
     /// The newest of them, newest first.
     pub thoughts: Vec<ContextThought>,
+    /// Thoughts that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
 }
 
 /// A thought that names a snapshot.
@@ -45,23 +53,26 @@ impl Cairn {
         let roadmap_id = roadmap_id_of(roadmap_id)?;
         let limit = within("limit", Some(limit), limit, 1000)?;
         let store = &self.inner.store;
-        let mut contexts = store.context_history(roadmap_id.as_str(), before, limit + 1)?;
-        let more = contexts.len() as u64 > limit;
-        contexts.truncate(limit as usize);
+        let mut found = store.context_history(roadmap_id.as_str(), before, limit + 1)?;
+        let more = found.len() as u64 > limit;
+        found.truncate(limit as usize);
+        let Listing { records: contexts, damaged } = checked_heads(found, Some(&roadmap_id));
         let next = contexts.last().filter(|_| more).map(|last| last.context_id);
-        Ok(ContextsPage { contexts, total: store.context_count(roadmap_id.as_str())?, next })
+        Ok(ContextsPage { contexts, damaged, total: store.context_count(roadmap_id.as_str())?, next })
     }
 
     /// Returns the thoughts that name a snapshot, newest first, at most `limit` of them: 1 to 1,000.
     pub fn thoughts_on(&self, context_id: u64, limit: u64) -> Result<ThoughtsOnContext> {
         let limit = within("limit", Some(limit), limit, 1000)?;
-        let (total, thoughts) = self.inner.store.thoughts_on(context_id, limit)?;
-        let mut named = Vec::with_capacity(thoughts.len());
-        for thought in thoughts {
-            let session_id = thought.session_id.clone();
-            named
-                .push(ContextThought { thought: Summary::of(self.shown(thought)?, TRAIL_CHARS), session_id });
-        }
-        Ok(ThoughtsOnContext { total, thoughts: named })
+        let total = self.inner.store.count_on(context_id)?;
+        let wanted = || format!("a thought that names context {context_id}");
+        let found = self.thoughts(&Thoughts::OnContext { context_id, limit }, wanted, |thought| {
+            thought.context_id == Some(context_id)
+        })?;
+        let Listing { records: thoughts, damaged } = found.map(|thought| ContextThought {
+            session_id: thought.session_id.clone(),
+            thought: Summary::of(thought, TRAIL_CHARS),
+        });
+        Ok(ThoughtsOnContext { total, thoughts, damaged })
     }
 }

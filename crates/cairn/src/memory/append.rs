@@ -13,9 +13,10 @@ use cairn_core::session::state::{Misfit, RecordedEvent};
 use cairn_core::time::Timestamp;
 
 use super::fold::read;
+use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{EventText, ReadEvent, StoreError};
+use crate::store::{ReadEvent, StoreError};
 use crate::writer::{Appended, EventRequest};
 
 /// How many sessions' states are kept.
@@ -185,6 +186,8 @@ impl Cairn {
             if let Some(key) = &key
                 && let Some(first) = self.inner.store.event_by_key(key.as_str())?
             {
+                let first = first?;
+                checked::event(&first.text(), first.session_id.as_str(), &mut Vec::new())?;
                 let before = self.state_before(&first)?;
                 return self.repeated(&session_id, &first, &draft(&before)?);
             }
@@ -244,9 +247,8 @@ impl Cairn {
         }
         let before = self.state_before(first)?;
         let mut after = (*before).clone();
-        let ReadEvent { seq, turn, kind, v, created_at, body, .. } = first;
-        let text = EventText { seq: *seq, turn: *turn, kind, v: *v, created_at: created_at.as_str(), body };
-        let results = after.take(read(text)?).map_err(|misfit| refusal(session_id, &before, misfit))?;
+        let results =
+            after.take(read(first.text())?).map_err(|misfit| refusal(session_id, &before, misfit))?;
         Ok(Done { after: Arc::new(after), results, seq: first.seq })
     }
 

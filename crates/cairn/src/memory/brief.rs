@@ -1,6 +1,7 @@
 //! Building, storing, verifying and comparing briefs.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cairn_core::Sha;
@@ -10,18 +11,23 @@ use cairn_core::canonical;
 use cairn_core::id::{BriefId, SessionId};
 use cairn_core::redaction::Redaction;
 use cairn_core::session::SessionState;
+use cairn_core::thought::Thought;
 use cairn_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::append::session_id_of;
+use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{BriefHead, Need, ReadBrief, StoreError};
+use crate::read::Listing;
+use crate::store::{Damage, ListFilter, Need, ReadBrief, StoreError, Thoughts};
 use crate::writer::StoreBrief;
 
 /// How often a session that keeps changing is read again.
 const ROUNDS: usize = 20;
+/// A brief looks for the first line of a thought in so many characters.
+const FIRST_CHARS: usize = 400;
 
 /// A brief to be built.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -158,8 +164,7 @@ impl Cairn {
 
     /// Returns a stored brief, or none.
     pub fn brief(&self, brief_id: &str) -> Result<Option<StoredBriefView>> {
-        let Some(read) = self.inner.store.brief(brief_id)? else { return Ok(None) };
-        let redacted = self.brief_redaction(&read)?;
+        let Some((read, redacted)) = self.read_brief(brief_id)? else { return Ok(None) };
         let brief = if redacted.is_some() { Value::Null } else { kept(&read)?.brief };
         Ok(Some(StoredBriefView {
             brief_id: read.id,
@@ -172,7 +177,7 @@ impl Cairn {
     }
 
     /// Lists stored briefs, of one session or of all, newest first: 1 to 1,000, 50 if no limit is given.
-    pub fn briefs(&self, session_id: Option<&str>, limit: Option<u64>) -> Result<Vec<BriefInfo>> {
+    pub fn briefs(&self, session_id: Option<&str>, limit: Option<u64>) -> Result<Listing<BriefInfo>> {
         let limit = limit.unwrap_or(50);
         if !(1..=1000).contains(&limit) {
             return Err(Error::invalid("limit", format!("must be between 1 and 1000, found {limit}")));
@@ -183,29 +188,39 @@ impl Cairn {
         {
             return Err(Error::NotFound { what: "session", id: session_id.to_string() });
         }
-        let briefs = self.inner.store.briefs(session_id.as_ref().map(SessionId::as_str), limit)?;
-        let info = |head: BriefHead| BriefInfo {
-            brief_id: head.id,
-            session_id: head.session_id,
-            node: head.node,
-            turn: head.turn,
-            seq: head.seq,
-            created_at: head.created_at,
-            hash: head.hash,
-        };
-        Ok(briefs.into_iter().map(info).collect())
+        let mut buffer = Vec::new();
+        let mut listing = Listing::default();
+        for read in self.inner.store.briefs(session_id.as_ref().map(SessionId::as_str), limit)? {
+            listing.add(read.and_then(|read| {
+                checked::brief(&read, &mut buffer)?;
+                if let Some(session_id) = session_id.as_ref().filter(|id| **id != read.session_id) {
+                    return Err(Damage::at(read.seq, format!("it is not a brief of session `{session_id}`")));
+                }
+                Ok(BriefInfo {
+                    brief_id: read.id,
+                    session_id: read.session_id,
+                    node: read.node,
+                    turn: read.turn,
+                    seq: read.seq,
+                    created_at: read.created_at,
+                    hash: read.hash,
+                })
+            }));
+        }
+        Ok(listing)
     }
 
     /// Says what differs between two stored briefs.
     pub fn brief_compare(&self, brief_id1: &str, brief_id2: &str) -> Result<BriefComparison> {
-        let (first, second) = (self.stored_brief(brief_id1)?, self.stored_brief(brief_id2)?);
-        for read in [&first, &second] {
-            if let Some(Redaction { by, at, .. }) = self.brief_redaction(read)? {
+        let briefs = [self.stored_brief(brief_id1)?, self.stored_brief(brief_id2)?];
+        for (read, redacted) in &briefs {
+            if let Some(Redaction { by, at, .. }) = redacted {
                 let message =
                     format!("brief `{}` was redacted by {by} on {at}: it cannot be compared", read.id);
                 return Err(Error::Conflict(message));
             }
         }
+        let [(first, _), (second, _)] = briefs;
         let (one, other) = (texts(&kept(&first)?.brief), texts(&kept(&second)?.brief));
         let mut ids: Vec<&String> = one.iter().chain(&other).map(|(id, _)| id).collect();
         ids.dedup();
@@ -231,9 +246,20 @@ impl Cairn {
         })
     }
 
-    pub(super) fn stored_brief(&self, brief_id: &str) -> Result<ReadBrief> {
+    /// A stored brief that matches the log, and why its data is gone, if it was redacted.
+    fn read_brief(&self, brief_id: &str) -> Result<Option<(ReadBrief, Option<Redaction>)>> {
+        let Some(read) = self.inner.store.brief(brief_id)? else { return Ok(None) };
+        let read = read?;
+        let redacted = checked::brief(&read, &mut Vec::new())?;
+        if read.id.as_str() != brief_id {
+            return Err(Damage::at(read.seq, format!("it is not brief `{brief_id}`")).into());
+        }
+        Ok(Some((read, redacted)))
+    }
+
+    fn stored_brief(&self, brief_id: &str) -> Result<(ReadBrief, Option<Redaction>)> {
         let not_found = || Error::NotFound { what: "brief", id: brief_id.to_string() };
-        self.inner.store.brief(brief_id)?.ok_or_else(not_found)
+        self.read_brief(brief_id)?.ok_or_else(not_found)
     }
 
     /// Builds a brief for a turn; if `seq` is given, from the events up to there alone. With the thoughts it saw.
@@ -251,10 +277,10 @@ impl Cairn {
         // Thoughts of the newest turns are enough: no brief shows older ones.
         let first = state.turns.len().saturating_sub(4);
         let after = state.turns.get(first).map_or(0, |turn| turn.user.seq.saturating_sub(1));
-        let thoughts = self.inner.store.trace(session_id.as_str(), after, seq)?;
+        let thoughts = self.trace(session_id, after, seq)?;
         let mut bodies: HashMap<Sha, String> = HashMap::new();
         for digest in needed_bodies(&state, options.node) {
-            if let Some(data) = self.inner.store.body(&digest)? {
+            if let Some(data) = self.body(&digest)? {
                 bodies.insert(digest, data);
             }
         }
@@ -271,6 +297,38 @@ impl Cairn {
             needed: error.needed,
         })?;
         Ok((brief, thoughts))
+    }
+
+    /// The thoughts of a session after one position of the log and up to another: type and first line.
+    fn trace(&self, session_id: &SessionId, after: u64, to: u64) -> Result<Vec<TraceThought>> {
+        let which = ListFilter {
+            session_id: Some(session_id.as_str()),
+            after: Some(after),
+            to: Some(to),
+            ..ListFilter::default()
+        };
+        let mut buffer = Vec::new();
+        let mut traced = Ok(Vec::new());
+        self.inner.store.thoughts(&Thoughts::Listed(which), &mut |read| {
+            // The content stays sealed: a stored brief would keep it in the clear.
+            let checked = read.and_then(|read| checked::thought(read, &mut buffer)).and_then(|thought| {
+                match thought.session_id == *session_id {
+                    true => Ok(thought),
+                    false => Err(Damage::at(thought.seq, format!("it is not of session `{session_id}`"))),
+                }
+            });
+            match (&mut traced, checked) {
+                (Ok(traced), Ok(thought)) => traced.push(TraceThought {
+                    seq: thought.seq,
+                    kind: thought.kind,
+                    first_line: first_line(&thought),
+                }),
+                (_, Err(damage)) => traced = Err(damage),
+                _ => {}
+            }
+            if traced.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(traced?)
     }
 
     /// The state in a turn, and the position in the log of the newest thing that takes part in it.
@@ -304,6 +362,20 @@ impl Cairn {
         }
         Err(Error::Conflict(format!("session `{session_id}` kept changing while it was read; try again")))
     }
+}
+
+/// The line that a brief shows of a thought.
+fn first_line(thought: &Thought) -> String {
+    let start = match thought.content.char_indices().nth(FIRST_CHARS) {
+        Some((end, _)) => &thought.content[..end],
+        None => &thought.content,
+    };
+    match thought {
+        Thought { sealed: true, .. } => "(sealed)",
+        Thought { redacted: Some(_), .. } => "(redacted)",
+        _ => start.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(),
+    }
+    .to_string()
 }
 
 pub(super) fn kept(read: &ReadBrief) -> Result<Kept> {

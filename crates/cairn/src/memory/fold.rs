@@ -13,9 +13,10 @@ use cairn_core::session::state::RecordedEvent;
 use cairn_core::session::{Event, SessionState, kept};
 use cairn_core::time::Timestamp;
 
-use crate::error::Result;
+use crate::checked;
+use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{EventText, FoldRow, StoreError, StoreWriter};
+use crate::store::{Damage, EventText, FoldRow, Read, StoreError, StoreWriter};
 
 /// Every so many events a state of the past is kept in memory.
 const MILESTONE: u64 = 512;
@@ -86,17 +87,28 @@ impl Cairn {
         to: u64,
         milestone: &mut dyn FnMut(&SessionState),
     ) -> Result<SessionState> {
-        let mut failed = Ok(());
-        let mut count = 0;
+        let mut failed: Result<()> = Ok(());
+        let (mut count, mut buffer) = (0, Vec::new());
         self.inner.store.events(session_id.as_str(), state.seq, to, &mut |event| {
-            failed = advance(&mut state, event);
+            failed = checked::event(&event, session_id.as_str(), &mut buffer)
+                .and_then(|()| follows(&state, &event))
+                .map_err(Error::from)
+                .and_then(|()| Ok(advance(&mut state, event)?));
             count += 1;
             if failed.is_ok() && count % MILESTONE == 0 {
                 milestone(&state);
             }
             failed.is_ok()
         })?;
-        Ok(failed.map(|()| state)?)
+        failed.map(|()| state)
+    }
+}
+
+/// Whether an event comes right after those that a state is made of.
+fn follows(state: &SessionState, event: &EventText<'_>) -> Read<()> {
+    match event.position == state.length {
+        true => Ok(()),
+        false => Err(Damage::at(event.seq, format!("event {} of its session is missing", state.length))),
     }
 }
 

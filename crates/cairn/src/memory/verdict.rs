@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::brief::{Kept, kept, options};
-use crate::error::Result;
+use crate::checked;
+use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::redact::Said;
 use crate::store::{ReadBrief, StoreError};
 use crate::verify::verify_brief_entry;
 
@@ -45,7 +45,8 @@ pub struct RedactedSource {
 impl Cairn {
     /// Builds a stored brief again from the events, and compares; its place in the log is checked as well.
     pub fn brief_verify(&self, brief_id: &str) -> Result<BriefVerdict> {
-        let read = self.stored_brief(brief_id)?;
+        let not_found = || Error::NotFound { what: "brief", id: brief_id.to_string() };
+        let read = self.inner.store.brief(brief_id)?.ok_or_else(not_found)??;
         let wrong = verify_brief_entry(&*self.inner.store, read.seq)?;
         let mut verdict = BriefVerdict {
             valid: Some(false),
@@ -55,7 +56,7 @@ impl Cairn {
             message: String::new(),
             redacted: Vec::new(),
         };
-        let redacted = self.brief_redaction(&read)?;
+        let redacted = checked::brief(&read, &mut Vec::new()).unwrap_or(None);
         if let (None, Some(redaction)) = (&wrong, redacted) {
             verdict.valid = None;
             verdict.message = format!(
@@ -101,20 +102,12 @@ impl Cairn {
         Ok(verdict)
     }
 
-    /// That a stored brief was redacted.
-    pub(super) fn brief_redaction(&self, read: &ReadBrief) -> Result<Option<Redaction>> {
-        if read.data.is_some() {
-            return Ok(None);
-        }
-        let said = self.inner.store.redaction(read.seq)?.and_then(|leaf| Said::read(&leaf));
-        Ok(said.map(Said::redaction))
-    }
-
     /// Those of the thoughts that were redacted.
     fn redacted_sources(&self, thoughts: &[TraceThought]) -> Result<Vec<RedactedSource>> {
         let mut sources = Vec::new();
         for thought in thoughts {
-            let said = self.inner.store.redaction(thought.seq)?.and_then(|leaf| Said::read(&leaf));
+            let entry = self.inner.store.redaction(thought.seq)?;
+            let said = entry.map(|entry| checked::redaction(&entry, thought.seq)).transpose()?;
             // A sealed thought is shown as sealed before and after.
             if let Some(said) = said.filter(|said| said.blanked("content")) {
                 sources.push(RedactedSource { id: said.target_id.clone(), redaction: said.redaction() });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cairn_core::Sha;
 use cairn_core::id::SessionId;
 use cairn_core::session::op::Detail;
 use cairn_core::session::state::Turn;
@@ -11,9 +12,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::append::session_id_of;
+use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::StoreError;
+use crate::store::Damage;
 
 /// A part of a session's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,9 +109,7 @@ impl Cairn {
         let entity = state.entities.get(entity_ref).ok_or_else(not_found)?;
         let body = match &entity.body {
             None => None,
-            Some(body) => {
-                self.inner.store.body(&body.sha256)?.and_then(|data| serde_json::from_str(&data).ok())
-            }
+            Some(body) => self.body(&body.sha256)?.and_then(|data| serde_json::from_str(&data).ok()),
         };
         // Of a long session only those few are taken apart.
         let of_entity = |seq| entity.events.binary_search(&seq).is_ok();
@@ -139,6 +139,12 @@ impl Cairn {
         self.events_where(&session_id, (after, to), u64::MAX, &|_| true)
     }
 
+    /// The content with this digest, if it is stored.
+    pub(super) fn body(&self, digest: &Sha) -> Result<Option<String>> {
+        let data = self.inner.store.body(digest)?;
+        Ok(data.map(|data| checked::body(digest, data)).transpose()?)
+    }
+
     /// The first so many events after a position of the log and up to another that are wanted, by their own positions.
     fn events_where(
         &self,
@@ -148,10 +154,14 @@ impl Cairn {
         wanted: &dyn Fn(u64) -> bool,
     ) -> Result<Vec<EventView>> {
         let mut events: Vec<EventView> = Vec::new();
-        let mut damaged = None;
+        let (mut damaged, mut buffer) = (None, Vec::new());
         self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
             if !wanted(event.seq) {
                 return true;
+            }
+            if let Err(damage) = checked::event(&event, session_id.as_str(), &mut buffer) {
+                damaged = Some(damage);
+                return false;
             }
             events.push(EventView {
                 seq: event.seq,
@@ -161,7 +171,7 @@ impl Cairn {
                 created_at: match Timestamp::parse(event.created_at) {
                     Ok(at) => at,
                     Err(_) => {
-                        damaged = Some(event.seq);
+                        damaged = Some(Damage::at(event.seq, "it has no time"));
                         return false;
                     }
                 },
@@ -171,7 +181,7 @@ impl Cairn {
         })?;
         match damaged {
             None => Ok(events),
-            Some(seq) => Err(StoreError::Damaged(format!("event {seq} has no time")).into()),
+            Some(damage) => Err(damage.into()),
         }
     }
 }

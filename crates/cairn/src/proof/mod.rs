@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::StoreError;
+use crate::store::{Damage, StoreError};
 
 pub use heads::{HeadFolder, Remembered, SeenHead, Standing};
 pub use key_folder::{KeyFolder, load as load_key, random_key};
@@ -129,8 +129,11 @@ impl Cairn {
         let proof = inclusion(seq, checkpoint.size, &mut |level, index| store.node(level, index))
             .map_err(proof_error)?;
         let mut leaf = None;
-        store.leaves(seq, seq + 1, &mut |bytes, _| leaf = String::from_utf8(bytes.to_vec()).ok())?;
-        let leaf = leaf.ok_or_else(|| StoreError::Damaged(format!("log entry {seq} cannot be read")))?;
+        store.leaves(seq, seq + 1, &mut |bytes, hash| {
+            let sound = cairn_core::log::leaf_hash(bytes).0 == hash;
+            leaf = String::from_utf8(bytes.to_vec()).ok().filter(|_| sound);
+        })?;
+        let leaf = leaf.ok_or_else(|| Damage::at(seq, "it is missing, or does not match its hash"))?;
         // There is no such form for a checkpoint that nobody signed.
         let receipt = Receipt::new(seq, proof.clone(), make::parse(&checkpoint.note)?, None).ok();
         Ok(Proof {

@@ -12,6 +12,7 @@
 
 mod needs;
 pub(crate) mod postgres;
+mod read;
 mod rows;
 pub(crate) mod sqlite;
 mod stored;
@@ -21,24 +22,24 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
-use cairn_core::brief::TraceThought;
 use cairn_core::id::{BriefId, ThoughtId};
 use cairn_core::log::Node;
-use cairn_core::thought::{Thought, ThoughtType};
-use cairn_core::tree::Summary;
+use cairn_core::thought::ThoughtType;
 
-use crate::context::{ContextHead, NodeHit};
-use crate::read::ActionThought;
+use crate::context::NodeHit;
 use crate::redact::Pieces;
-use crate::search::{SearchHit, Terms};
+use crate::search::Terms;
 use crate::token::TokenInfo;
 use crate::verify::{Finding, Progress};
 
 pub use needs::{Need, Needs};
+pub use read::{
+    Damage, EventText, FoundThought, Leaves, ListFilter, Read, ReadBrief, ReadContext, ReadEvent,
+    ReadThought, RedactionLeaf, Thoughts,
+};
 pub use rows::{
-    Birth, BriefHead, BriefRow, ContextRow, EventRow, EventText, FoldRow, MemoryHead, ParentLink, ReadBrief,
-    ReadEvent, RoadmapHead, SessionCounts, SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
-    traced,
+    Birth, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts,
+    SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
 };
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
@@ -163,12 +164,18 @@ pub trait Store: Send + Sync {
     fn writer(&self) -> Result<Box<dyn StoreWriter>>;
     /// The log's head.
     fn head(&self) -> Result<LogHead>;
-    /// One thought. A sealed content is handed back as it is stored.
-    fn thought(&self, id: &str) -> Result<Option<Thought>>;
+    /// Visits thoughts until the visitor breaks off. A sealed content is handed back as it is stored.
+    fn thoughts(
+        &self,
+        which: &Thoughts<'_>,
+        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
+    ) -> Result<()>;
+    /// How many thoughts a session or task has, by its head; none if there is no such label.
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>>;
     /// The key of a sealed content, by the thought's position in the log.
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
-    /// The bytes of the entry that records the redaction of what stands at a position of the log.
-    fn redaction(&self, target_seq: u64) -> Result<Option<Vec<u8>>>;
+    /// The entry that records the redaction of the record at a position of the log.
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>>;
     /// Up to `limit` stored briefs of a session whose data contains `text`, oldest first.
     fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>>;
     /// Empties what waits beside the database, looks for pieces of an erased text, and makes the file anew if they
@@ -176,15 +183,6 @@ pub trait Store: Send + Sync {
     fn sweep(&self, pieces: &Pieces) -> Result<Swept>;
     /// Up to `limit` ids that begin with `prefix`, in order.
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>>;
-    /// Visits thoughts in log order, from `after` on, until the visitor breaks off.
-    fn list(&self, filter: &ListFilter<'_>, visit: &mut dyn FnMut(Thought) -> ControlFlow<()>) -> Result<()>;
-    /// The thoughts of a session in order, content cut to one character more than `chars` (so that a cut
-    /// can be seen). Of a sealed content nothing.
-    fn session(&self, session_id: &str, chars: Option<usize>) -> Result<Vec<Summary>>;
-    /// The path from the root to a thought, likewise cut; empty if there is no such thought.
-    fn path(&self, id: &str, chars: usize) -> Result<Vec<Summary>>;
-    /// The thoughts that led to an action, likewise cut. Only as current as the derived tables.
-    fn for_action(&self, action_id: &str, chars: usize) -> Result<Vec<ActionThought>>;
     /// The last entry that the derived tables cover.
     fn derived_through(&self) -> Result<u64>;
     /// The best `limit` matches among the newest `newest`, and whether there were more. Only as current as
@@ -195,17 +193,22 @@ pub trait Store: Send + Sync {
         scope: &SearchScope<'_>,
         limit: usize,
         newest: usize,
-    ) -> Result<(Vec<SearchHit>, bool)>;
+    ) -> Result<(Vec<FoundThought>, bool)>;
     /// A snapshot's head.
-    fn context(&self, id: u64) -> Result<Option<ContextHead>>;
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>>;
     /// The newest `limit` snapshots of a roadmap, of all or of those before one, newest first.
-    fn context_history(&self, roadmap_id: &str, before: Option<u64>, limit: u64) -> Result<Vec<ContextHead>>;
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>>;
     /// How many snapshots of a roadmap there are.
     fn context_count(&self, roadmap_id: &str) -> Result<u64>;
-    /// How many thoughts name a snapshot, and the newest `limit` of them, newest first.
-    fn thoughts_on(&self, context_id: u64, limit: u64) -> Result<(u64, Vec<Thought>)>;
+    /// How many thoughts name a snapshot.
+    fn count_on(&self, context_id: u64) -> Result<u64>;
     /// The newest snapshot of every roadmap, or of one.
-    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>>;
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>>;
     /// The content of a snapshot.
     fn snapshot(&self, context_id: u64) -> Result<Option<String>>;
     /// The best `limit` matches among the nodes of current snapshots. Only as current as the derived tables.
@@ -213,8 +216,6 @@ pub trait Store: Send + Sync {
     /// How many decisions name a snapshot of any roadmap or of one, and how many of those one whose content is
     /// not that of the newest.
     fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)>;
-    /// The newest `limit` of the latter, newest first.
-    fn drifted(&self, roadmap_id: Option<&str>, limit: u64) -> Result<Vec<Thought>>;
     /// How far a session's memory has come; none if it has none.
     fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>>;
     /// Visits the events of a session after one position of the log and up to another, in order, until the
@@ -229,21 +230,17 @@ pub trait Store: Send + Sync {
     /// The kept state of a session, if there is one up to a position of the log at most; false if there is none.
     fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool>;
     /// The event recorded under a key.
-    fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>>;
+    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>>;
     /// The content of a body.
     fn body(&self, digest: &Sha) -> Result<Option<String>>;
-    /// The thoughts of a session after one position of the log and up to another.
-    fn trace(&self, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>>;
     /// Where the newest thought of a session up to a position of the log is.
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>>;
     /// A stored brief.
-    fn brief(&self, id: &str) -> Result<Option<ReadBrief>>;
+    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>>;
     /// Stored briefs, of one session or of all, newest first.
-    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>>;
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
-    /// The first thought of a session, cut as in [`Store::session`].
-    fn first_thought(&self, session_id: &str, chars: usize) -> Result<Option<Summary>>;
     /// Visits the thoughts of a session from one step on and before another, in order: type and author.
     fn steps(
         &self,
@@ -254,8 +251,6 @@ pub trait Store: Send + Sync {
     ) -> Result<()>;
     /// Visits the thoughts of a session in order: their position in the log and that of the thought they follow from.
     fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()>;
-    /// Thoughts by their positions in the log, cut as in [`Store::session`]; those that are not there are left out.
-    fn thoughts_at(&self, seqs: &[u64], chars: usize) -> Result<Vec<(u64, Summary)>>;
     /// The access token of that id.
     fn token(&self, id: &str) -> Result<Option<TokenRow>>;
     /// All access tokens, in the order in which they were made.
@@ -311,21 +306,6 @@ pub enum ReplicaState {
     Unreachable,
     /// It holds another log.
     AnotherLog,
-}
-
-/// Which thoughts [`Store::list`] visits.
-#[derive(Debug, Clone, Default)]
-pub struct ListFilter<'a> {
-    /// Of this task.
-    pub task_id: Option<&'a str>,
-    /// Of this session.
-    pub session_id: Option<&'a str>,
-    /// Of this type.
-    pub kind: Option<ThoughtType>,
-    /// By this author.
-    pub agent_id: Option<&'a str>,
-    /// After this position in the log.
-    pub after: Option<u64>,
 }
 
 /// Where [`Store::search`] looks.
@@ -412,13 +392,13 @@ pub trait Append {
     /// Whether a thought has that id.
     fn has_thought(&mut self, id: &str) -> Result<bool>;
     /// The thought recorded under a key.
-    fn by_key(&mut self, key: &str) -> Result<Option<Thought>>;
+    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>>;
     /// How many snapshots there are: their numbers run from 1 to this.
     fn contexts(&mut self) -> Result<u64>;
     /// A roadmap's head; none if there is no snapshot of it.
     fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>>;
     /// The newest snapshot of a roadmap.
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>>;
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>>;
     /// The number of the content stored under this hash, and whether it is `data`.
     fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>>;
     /// Adds a roadmap without snapshots and returns its number.
@@ -431,8 +411,8 @@ pub trait Append {
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()>;
     /// How far a session's memory has come; none if it has none.
     fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>>;
-    /// The event recorded under a key.
-    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>>;
+    /// Whether an event is recorded under a key.
+    fn has_event_key(&mut self, key: &str) -> Result<bool>;
     /// Whether a body is stored, and still is `data`.
     fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>>;
     /// The number of a brief's session.
@@ -468,7 +448,7 @@ pub trait Append {
     /// The bytes of an entry.
     fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// See [`Store::redaction`].
-    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>>;
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>>;
     /// Notes that the entry at `seq` records the redaction of the one at `target_seq`.
     fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()>;
     /// Erases the texts of what a redaction was noted for, and every word of them in the search index. Of a sealed

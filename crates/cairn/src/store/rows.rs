@@ -2,8 +2,7 @@
 
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
-use cairn_core::id::{BriefId, SessionId};
-use cairn_core::thought::SEALED;
+use cairn_core::id::SessionId;
 use cairn_core::time::Timestamp;
 
 use crate::token::TokenInfo;
@@ -177,42 +176,6 @@ pub struct BriefRow<'a> {
     pub data: Option<&'a str>,
 }
 
-/// An event of a session as it is read, without a copy of it.
-#[derive(Debug, Clone, Copy)]
-pub struct EventText<'a> {
-    /// Position in the log.
-    pub seq: u64,
-    /// The turn it belongs to.
-    pub turn: u64,
-    /// What happened.
-    pub kind: &'a str,
-    /// Version of the body.
-    pub v: u64,
-    /// When it was recorded.
-    pub created_at: &'a str,
-    /// Canonical JSON.
-    pub body: &'a str,
-}
-
-/// An event of a session as it is read.
-#[derive(Debug, Clone)]
-pub struct ReadEvent {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its session.
-    pub session_id: SessionId,
-    /// The turn it belongs to.
-    pub turn: u64,
-    /// What happened.
-    pub kind: String,
-    /// Version of the body.
-    pub v: u64,
-    /// When it was recorded.
-    pub created_at: Timestamp,
-    /// Canonical JSON.
-    pub body: String,
-}
-
 /// The state of a session as it is kept beside the events it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct FoldRow<'a> {
@@ -224,23 +187,6 @@ pub struct FoldRow<'a> {
     pub sha256: &'a [u8],
     /// The state.
     pub state: &'a str,
-}
-
-/// A stored brief as it is read.
-#[derive(Debug, Clone)]
-pub struct ReadBrief {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its id.
-    pub id: BriefId,
-    /// Its session.
-    pub session_id: SessionId,
-    /// When it was stored.
-    pub created_at: Timestamp,
-    /// Its own hash.
-    pub hash: Sha,
-    /// Canonical JSON; none if it was redacted.
-    pub data: Option<String>,
 }
 
 /// What a redaction is about, with the texts it would erase.
@@ -279,25 +225,6 @@ pub struct Swept {
     pub notes: Vec<String>,
 }
 
-/// A stored brief in a listing, without what it says.
-#[derive(Debug, Clone)]
-pub struct BriefHead {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its id.
-    pub id: BriefId,
-    /// Its session.
-    pub session_id: SessionId,
-    /// The node it is for.
-    pub node: String,
-    /// The turn.
-    pub turn: u64,
-    /// When it was stored.
-    pub created_at: Timestamp,
-    /// Its own hash.
-    pub hash: Sha,
-}
-
 /// An access token as it is kept.
 #[derive(Debug, Clone)]
 pub struct TokenRow {
@@ -324,13 +251,4 @@ pub struct SessionCounts {
     pub began_at: Timestamp,
     /// The turn it is in.
     pub turn: u64,
-}
-
-/// What a brief shows of a thought. Of a sealed content nothing, since a stored brief would keep it in the clear.
-pub fn traced(content: Option<&str>) -> &str {
-    match content {
-        None => "(redacted)",
-        Some(content) if content.starts_with(SEALED) => "(sealed)",
-        Some(content) => content.lines().find(|line| !line.trim().is_empty()).unwrap_or("").trim(),
-    }
 }

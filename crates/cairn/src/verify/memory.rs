@@ -223,15 +223,19 @@ impl Memory {
 
 /// The contents that an event names.
 pub fn named_bodies(kind: &str, version: u64, body: &str) -> std::result::Result<Vec<Body>, String> {
-    let event = Event::parse(kind, version, body).map_err(|error| error.to_string())?;
-    let Event::EntitiesApplied(applied) = event else { return Ok(Vec::new()) };
+    Event::parse(kind, version, body).map(bodies_of).map_err(|error| error.to_string())
+}
+
+/// The contents that an event names.
+pub fn bodies_of(event: Event) -> Vec<Body> {
+    let Event::EntitiesApplied(applied) = event else { return Vec::new() };
     let named = applied.ops.into_iter().filter_map(|op| match op {
         EntityOp::Read(stored) | EntityOp::Update(stored) => stored.body,
         EntityOp::Generate { body, .. } => body,
         EntityOp::Edit { body, .. } => Some(body),
         _ => None,
     });
-    Ok(named.collect())
+    named.collect()
 }
 
 /// Checks the row and the log entry of a brief, and that the entry stands in the log; says what is wrong.

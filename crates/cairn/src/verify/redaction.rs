@@ -36,8 +36,10 @@ pub struct RedactedRecord {
 
 /// What the entry of a record says about what may be blanked.
 pub struct InLog {
-    kind: String,
-    id: String,
+    /// `thought` or `brief`.
+    pub kind: String,
+    /// Its id.
+    pub id: String,
     /// The hash of its content, or of its data.
     pub content_hash: Sha,
     /// The bytes of that.

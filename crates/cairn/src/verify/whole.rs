@@ -48,7 +48,7 @@ struct Part {
 pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
     let mut audits = store.audits(threads + 4)?;
-    let audit = audits.pop().ok_or_else(|| StoreError::Other("no state was opened".into()))?;
+    let audit = audits.swap_remove(0);
     let head = audit.head()?;
     let (derived_through, listed_actions) = audit.derived()?;
     let mut findings = Findings::default();

@@ -5,6 +5,7 @@ use cairn_core::entry::{SNAPSHOT, Salt, SnapshotEntry, metadata_commitment};
 use cairn_core::id::RoadmapId;
 
 use super::step::Step;
+use crate::checked;
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::store::{ContextRow, RoadmapHead, StoreError};
@@ -31,9 +32,11 @@ impl Step<'_> {
         let name = capture.roadmap_id.as_str();
         if capture.only_if_changed
             && let Some(newest) = self.tx.newest_context(name)?
-            && newest.content_hash == capture.content_hash
         {
-            return Ok((newest, true));
+            let newest = checked::context(newest?, self.leaf)?;
+            if newest.content_hash == capture.content_hash && newest.roadmap_id == capture.roadmap_id {
+                return Ok((newest, true));
+            }
         }
         let snapshot_no = match self.tx.snapshot(&capture.content_hash, &capture.data)? {
             Some((no, true)) => no,

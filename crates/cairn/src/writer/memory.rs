@@ -62,7 +62,7 @@ impl Step<'_> {
     pub fn append_event(&mut self, request: &EventRequest) -> Result<Appended> {
         let name = request.session_id.as_str();
         if let Some(key) = &request.idempotency_key
-            && self.tx.event_by_key(key.as_str())?.is_some()
+            && self.tx.has_event_key(key.as_str())?
         {
             return Ok(Appended::Repeated);
         }

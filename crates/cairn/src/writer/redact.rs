@@ -3,12 +3,12 @@
 use cairn_core::Sha;
 use cairn_core::entry::{REDACTION, RedactionEntry, THOUGHT};
 use cairn_core::time::Timestamp;
-use serde::Deserialize;
 
 use super::step::Step;
+use crate::checked;
 use crate::error::{Error, Result};
-use crate::redact::Said;
-use crate::store::{StoreError, Target};
+use crate::store::{Damage, Target};
+use crate::verify::InLog;
 
 /// A record to be blanked.
 pub(crate) struct RedactRequest {
@@ -28,31 +28,22 @@ pub(crate) struct Blanked {
     pub target: Target,
 }
 
-/// What the entry of a target says of it.
-#[derive(Deserialize)]
-struct InLog {
-    #[serde(alias = "data_hash")]
-    content_hash: Sha,
-}
-
 impl Step<'_> {
     /// Blanks a thought or a stored brief.
     pub fn redact(&mut self, request: &RedactRequest) -> Result<Blanked> {
         let Some(target) = self.tx.target(&request.id)? else { return Err(self.unredactable(&request.id)?) };
-        if let Some(leaf) = self.tx.redaction(target.seq)? {
-            let said = Said::read(&leaf)
-                .ok_or_else(|| StoreError::Damaged("a redaction cannot be read".into()))?
-                .redaction();
+        if let Some(entry) = self.tx.redaction(target.seq)? {
+            let said = checked::redaction(&entry, target.seq)?.redaction();
             return Err(Error::Conflict(format!(
                 "{} `{}` was redacted already, by {} on {}: {}",
                 target.kind, request.id, said.by, said.at, said.reason
             )));
         }
-        // What the log says it was, whatever the row holds today.
-        let in_log = self.tx.leaf(target.seq)?.and_then(|leaf| serde_json::from_slice::<InLog>(&leaf).ok());
-        let content_hash = in_log
-            .ok_or_else(|| StoreError::Damaged(format!("entry {} cannot be read", target.seq)))?
-            .content_hash;
+        // From the log, whatever the row holds today.
+        let in_log = self.tx.leaf(target.seq)?.and_then(|leaf| InLog::read(&leaf));
+        let in_log = in_log.filter(|in_log| in_log.kind == target.kind && in_log.id == request.id);
+        let other = || Damage::at(target.seq, format!("it is not {} `{}`", target.kind, request.id));
+        let content_hash = in_log.ok_or_else(other)?.content_hash;
         let mut fields = match (target.kind, &target.key) {
             (THOUGHT, Some(_)) => vec!["seal_key"],
             (THOUGHT, None) => vec!["content"],

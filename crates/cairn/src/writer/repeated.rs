@@ -1,13 +1,14 @@
 //! The same call again: the first record, if it asks for the same thing.
 
-use cairn_core::thought::{CheckedThought, Thought};
+use cairn_core::thought::CheckedThought;
 
 use super::step::Step;
 use super::{Recorded, Sealing};
+use crate::checked;
 use crate::error::{Error, Result};
-use crate::redact::Said;
 use crate::seal;
-use crate::store::StoreError;
+use crate::shown::{is_closed, opened};
+use crate::store::{ReadThought, StoreError};
 
 impl Step<'_> {
     /// Returns the record that was made under the key of `thought`, or refuses if this is about another.
@@ -18,14 +19,12 @@ impl Step<'_> {
         &mut self,
         thought: &CheckedThought,
         sealing: Option<&Sealing>,
-        first: Thought,
+        first: ReadThought,
     ) -> Result<Recorded> {
-        let stored = first.content.clone();
-        let first = match first.sealed {
-            true => {
-                let key = self.tx.seal_key(first.seq)?;
-                crate::shown::opened(first, key, |seq| self.tx.redaction(seq))?
-            }
+        let sealed_length = seal::length(&first.thought.content);
+        let first = checked::thought(first, self.leaf)?;
+        let first = match is_closed(&first) {
+            true => opened(first.clone(), self.tx.seal_key(first.seq)?)?,
             false => first,
         };
         let metadata = first
@@ -38,13 +37,14 @@ impl Step<'_> {
         let other_content = match sealing {
             _ if thought.seal != first.sealed => false,
             None => thought.content_hash != first.content_hash,
-            Some(sealing) if first.redacted.is_some() => seal::length(&stored) != Some(sealing.content.len()),
+            Some(sealing) if first.redacted.is_some() => sealed_length != Some(sealing.content.len()),
             Some(sealing) => sealing.content != first.content,
         };
         let other_metadata = match first.redacted {
             None => thought.metadata != metadata,
             Some(_) => {
-                let said = self.tx.redaction(first.seq)?.and_then(|leaf| Said::read(&leaf));
+                let entry = self.tx.redaction(first.seq)?;
+                let said = entry.map(|entry| checked::redaction(&entry, first.seq)).transpose()?;
                 thought.metadata.is_some() != said.is_some_and(|said| said.blanked("metadata"))
             }
         };

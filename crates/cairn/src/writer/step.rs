@@ -66,7 +66,7 @@ impl<'a> Step<'a> {
         if let Some(key) = &thought.idempotency_key
             && let Some(first) = self.tx.by_key(key.as_str())?
         {
-            return self.repeated(&thought, sealing.as_ref(), first);
+            return self.repeated(&thought, sealing.as_ref(), first?);
         }
         if let Some(id) = thought.context_id
             && !(1..=self.contexts()?).contains(&id)

@@ -23,7 +23,7 @@ fn size(branch: &Nested) -> u64 {
 
 /// The branch at a place must be what the whole tree has there.
 fn compare(db: &TestCairn, of: Option<&str>, whole: &[Nested]) {
-    let Branch { thoughts, next } = db.branch("s", of, None, 1000).unwrap();
+    let Branch { thoughts, next, .. } = db.branch("s", of, None, 1000).unwrap();
     assert_eq!(next, None);
     assert_eq!(thoughts.len(), whole.len());
     for (one, whole) in thoughts.iter().zip(whole) {
@@ -39,7 +39,7 @@ fn the_branches_together_are_the_tree() {
     // Another session in between, whose thoughts are no part of it.
     db.record(plan("t", "elsewhere").session("other")).unwrap();
     grown(&db, 120);
-    let forest = nest(db.tree("s", false).unwrap());
+    let forest = nest(db.tree("s", false).unwrap().records);
     assert!(forest.continued.is_empty());
     compare(&db, None, &forest.tree);
 }

@@ -88,9 +88,9 @@ fn an_entry_that_is_missing_or_no_entry_is_named() {
     (0..4).for_each(|i| drop(db.record(plan("t", &i.to_string())).unwrap()));
     db.tamper("UPDATE entry SET leaf = x'7b' WHERE seq = 2");
     for error in [db.entries_since(1, 9).err(), db.entry(2).err()] {
-        assert!(error.unwrap().to_string().contains("log entry 2 cannot be read"));
+        assert!(error.unwrap().to_string().contains("log entry 2 is damaged"));
     }
     assert!(db.entries_since(3, 9).is_ok() && db.entry(1).is_ok());
     db.tamper("DELETE FROM entry WHERE seq = 3");
-    assert!(db.entries_since(3, 9).unwrap_err().to_string().contains("log entry 3 cannot be read"));
+    assert!(db.entries_since(3, 9).unwrap_err().to_string().contains("log entry 3 is damaged"));
 }

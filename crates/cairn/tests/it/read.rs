@@ -153,7 +153,7 @@ fn the_tree_has_the_shape_of_the_reasoning() {
     db.think(ThoughtType::Decision, "decision B", Some(&analysis));
     db.think(ThoughtType::Analysis, "analysis 2", Some(&root));
     db.think(ThoughtType::Plan, "another root", None);
-    let forest = nest(db.tree("s", false).unwrap());
+    let forest = nest(db.tree("s", false).unwrap().records);
     let roots: Vec<&str> = forest.tree.iter().map(|branch| branch.thought.content.as_str()).collect();
     assert_eq!(roots, ["root", "another root"]);
     let below: Vec<&str> = forest.tree[0].children.iter().map(|b| b.thought.content.as_str()).collect();
@@ -192,7 +192,7 @@ fn a_trail_leads_from_the_root_to_the_thought() {
     db.think(ThoughtType::Analysis, "aside", Some(&root));
     let leaf = db.think(ThoughtType::Decision, "leaf", Some(&middle));
     let path: Vec<String> =
-        db.trail(leaf.id.as_str(), Some("s")).unwrap().into_iter().map(|step| step.content).collect();
+        db.trail(leaf.id.as_str(), Some("s")).unwrap().records.into_iter().map(|step| step.content).collect();
     assert_eq!(path, ["root", "middle", "leaf"]);
     assert_eq!(db.trail("r99", None).unwrap_err().to_string(), "no thought `r99`");
     assert_eq!(
@@ -221,8 +221,8 @@ fn an_action_leads_back_to_every_path_that_led_to_it() {
     let trails: Vec<Vec<String>> = db
         .reasoning_trail("deploy-7")
         .unwrap()
-        .into_iter()
-        .map(|trail| trail.into_iter().map(|step| step.content).collect())
+        .iter()
+        .map(|trail| trail.iter().map(|step| step.content.clone()).collect())
         .collect();
     assert_eq!(trails, [vec!["a".to_string(), "b".to_string()], vec!["c".to_string()]]);
     assert!(db.reasoning_trail("never happened").unwrap().is_empty());

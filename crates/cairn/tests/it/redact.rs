@@ -85,10 +85,10 @@ fn the_text_goes_and_everything_else_stays() {
     let listed = db.list(&Filter::default()).unwrap().records;
     assert_eq!(listed[1], now);
     for path in [
-        db.tree("s", false).unwrap(),
-        db.tree("s", true).unwrap(),
-        db.trail(after.id.as_str(), None).unwrap(),
-        db.reasoning_trail("call-1").unwrap().remove(0),
+        db.tree("s", false).unwrap().records,
+        db.tree("s", true).unwrap().records,
+        db.trail(after.id.as_str(), None).unwrap().records,
+        db.reasoning_trail("call-1").unwrap().records.remove(0),
     ] {
         assert_eq!((path[1].content.as_str(), path[1].redacted.is_some()), ("", true));
         assert!(path[0].redacted.is_none());

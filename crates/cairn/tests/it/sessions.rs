@@ -13,7 +13,10 @@ fn names(page: &SessionsPage) -> Vec<&str> {
 #[test]
 fn a_session_is_listed_with_what_is_in_it() {
     let db = TestCairn::new();
-    assert_eq!(db.sessions_page(None, 50).unwrap(), SessionsPage { sessions: vec![], next: None });
+    assert_eq!(
+        db.sessions_page(None, 50).unwrap(),
+        SessionsPage { sessions: vec![], damaged: vec![], next: None }
+    );
     let first = think(&db, "s", ThoughtType::Plan, "ada", &"long ".repeat(40));
     for (i, agent) in ["bob", "cleo", "dan", "eve", "fay", "bob", "ada"].into_iter().enumerate() {
         think(&db, "s", ThoughtType::ALL[i % 3], agent, "x");
@@ -26,7 +29,7 @@ fn a_session_is_listed_with_what_is_in_it() {
     assert_eq!(session.agents, ["eve", "ada", "bob", "fay", "dan"]);
     assert_eq!((&session.first_at, &session.last_at), (&first.timestamp, &last.timestamp));
     assert_eq!((session.last_seq, session.turns), (last.seq, None));
-    assert_eq!(session.first_thought, db.tree("s", false).unwrap().into_iter().next());
+    assert_eq!(session.first_thought, db.tree("s", false).unwrap().records.into_iter().next());
     assert!(session.first_thought.as_ref().unwrap().content.ends_with('…'));
 }
 

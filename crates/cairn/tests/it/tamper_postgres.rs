@@ -9,14 +9,14 @@ use crate::harness::{Sql, TestCairn, copy, on_postgres, tables};
 use crate::tamper::{OUTSIDE, filled};
 
 /// A database that is changed, and put back from the one beside it.
-struct Scene {
-    db: TestCairn,
-    sql: Sql,
+pub struct Scene {
+    pub db: TestCairn,
+    pub sql: Sql,
     pristine: String,
 }
 
 impl Scene {
-    fn new() -> Scene {
+    pub fn new() -> Scene {
         let db = filled();
         // What is derived or kept in idle moments must not change while rows are compared.
         db.cairn.clone().close();
@@ -27,7 +27,7 @@ impl Scene {
         Scene { db, sql, pristine }
     }
 
-    fn options(&self) -> Options {
+    pub fn options(&self) -> Options {
         self.db.options().create(false).automatic_checkpoints(false)
     }
 
@@ -48,7 +48,7 @@ impl Scene {
         }
     }
 
-    fn put_back(&self, table: &str) {
+    pub fn put_back(&self, table: &str) {
         let rows = format!(
             "TRUNCATE {table}; INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM {}.{table}",
             self.pristine
@@ -56,20 +56,20 @@ impl Scene {
         self.sql.unprotected(|sql| sql.execute_batch(&rows).unwrap());
     }
 
-    fn tables(&self) -> Vec<String> {
+    pub fn tables(&self) -> Vec<String> {
         let all = tables(&self.sql);
         assert!(OUTSIDE.iter().all(|outside| all.iter().any(|table| table == outside)));
         all.into_iter().filter(|table| !OUTSIDE.contains(&table.as_str())).collect()
     }
 
     /// The columns of a table with their types.
-    fn columns(&self, table: &str) -> Vec<(String, String)> {
+    pub fn columns(&self, table: &str) -> Vec<(String, String)> {
         let list = "SELECT column_name::TEXT, data_type::TEXT FROM information_schema.columns
                     WHERE table_schema = current_schema() AND table_name = ?1 ORDER BY ordinal_position";
         self.sql.query(list, [table], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
     }
 
-    fn count(&self, table: &str) -> u64 {
+    pub fn count(&self, table: &str) -> u64 {
         self.sql.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     }
 
@@ -81,12 +81,12 @@ impl Scene {
 
 /// Whether the database itself does not allow it: a CHECK, a uniqueness that makes a fork impossible, or a number that only
 /// the database gives.
-fn is_impossible(error: &str) -> bool {
+pub fn is_impossible(error: &str) -> bool {
     error.contains("violates") || error.contains("can only be updated to DEFAULT")
 }
 
 /// Another value of the same type, in SQL.
-fn changed(column: &str, kind: &str) -> String {
+pub fn changed(column: &str, kind: &str) -> String {
     match kind {
         "bigint" | "integer" => format!("coalesce({column}, 6) + 1"),
         "text" => format!(
@@ -103,7 +103,7 @@ fn changed(column: &str, kind: &str) -> String {
 }
 
 /// The row in the middle of those in which something stands in a column; of all, if it stands in none.
-fn middle(table: &str, column: &str) -> String {
+pub fn middle(table: &str, column: &str) -> String {
     format!(
         "ctid = (SELECT ctid FROM {table} ORDER BY {column} IS NULL, ctid
            OFFSET (SELECT CASE count({column}) WHEN 0 THEN count(*) ELSE count({column}) END / 2 FROM {table}) LIMIT 1)"

@@ -1,6 +1,6 @@
 use cairn::{Cairn, Error, NewToken, Options, Timestamp, TokenAdded, TokenScope};
 
-use crate::harness::{TestCairn, issues, plan, sqlites_own};
+use crate::harness::{TestCairn, issues, on_postgres, plan, sqlites_own};
 
 fn new(name: &str, scope: TokenScope) -> NewToken {
     NewToken { name: name.into(), scope, agent_id: None }
@@ -143,4 +143,44 @@ fn a_file_from_before_there_were_tokens_is_brought_up_to_date() {
     let added = add(&cairn, "ci");
     assert_eq!(cairn.token_check(&added.token).unwrap(), Some(added.info));
     assert!(cairn.verify(&cairn::Scope::All).unwrap().valid());
+}
+
+/// A trigger that nobody sees in a list of the schema drops what is written.
+fn with_trigger(db: &TestCairn, event: &str) {
+    let attacked = match on_postgres() {
+        true => format!(
+            "CREATE FUNCTION dropped() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             CREATE TRIGGER hidden BEFORE {event} ON token FOR EACH ROW EXECUTE FUNCTION dropped();
+             UPDATE pg_trigger SET tgisinternal = true WHERE tgname = 'hidden' AND tgrelid = 'token'::regclass"
+        ),
+        false => format!(
+            "PRAGMA writable_schema = ON;
+             INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES ('trigger', 'sqlite_stat9', 'token', 0,
+               'CREATE TRIGGER sqlite_stat9 BEFORE {event} ON token BEGIN SELECT RAISE(IGNORE); END');"
+        ),
+    };
+    db.sql().execute_batch(&attacked).unwrap();
+}
+
+#[test]
+fn a_revocation_that_is_not_stored_is_not_reported_as_one() {
+    let db = TestCairn::new();
+    let added = add(&db, "ci");
+    db.cairn.clone().close();
+    with_trigger(&db, "UPDATE");
+    let cairn = db.options().create(false).open(db.path()).unwrap();
+    let refused = cairn.token_revoke(&added.info.id).unwrap_err().to_string();
+    assert!(refused.contains(&added.info.id) && refused.contains("did not store"), "{refused}");
+    assert_eq!(cairn.token_check(&added.token).unwrap(), Some(added.info), "it is still in force");
+}
+
+#[test]
+fn a_token_that_is_not_stored_is_not_handed_out() {
+    let db = TestCairn::new();
+    db.cairn.clone().close();
+    with_trigger(&db, "INSERT");
+    let cairn = db.options().create(false).open(db.path()).unwrap();
+    let refused = cairn.token_add(new("ci", TokenScope::Read)).unwrap_err().to_string();
+    assert!(refused.contains("did not store"), "{refused}");
+    assert!(cairn.tokens().unwrap().is_empty());
 }

@@ -4,8 +4,8 @@ use cairn::BriefInfo;
 use serde_json::json;
 
 use crate::args::App;
-use crate::cmd::Outcome;
 use crate::cmd::session::unreadable;
+use crate::cmd::{Outcome, listed};
 use crate::error::CliError;
 use crate::term::{Table, Ui, minute, visible};
 
@@ -28,8 +28,12 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         .briefs(session, Some(args.limit))
         .map_err(|error| unreadable(&cairn, session.unwrap_or_default(), error))?;
     if ui.json {
-        ui.print_json(&json!({"count": briefs.len(), "briefs": briefs}))?;
-    } else if briefs.is_empty() {
+        let mut data = json!({"count": briefs.len(), "briefs": briefs.records});
+        if !briefs.damaged.is_empty() {
+            data["damaged"] = json!(briefs.damaged);
+        }
+        ui.print_json(&data)?;
+    } else if briefs.is_empty() && briefs.damaged.is_empty() {
         ui.remark("No stored briefs yet: `cairn brief build --store` stores one.");
     } else {
         ui.print(&table(&briefs, ui))?;
@@ -37,7 +41,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
             ui.remark(&format!("The newest {}; `--limit N` shows more", args.limit));
         }
     }
-    Ok(Outcome::Fine)
+    listed(&briefs.damaged, ui)
 }
 
 fn table(briefs: &[BriefInfo], ui: &Ui) -> String {

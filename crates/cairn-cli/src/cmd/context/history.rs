@@ -3,7 +3,7 @@
 use cairn::ContextHead;
 
 use crate::args::App;
-use crate::cmd::Outcome;
+use crate::cmd::{Outcome, listed};
 use crate::data_plans::{HistoryData, short_hash};
 use crate::error::CliError;
 use crate::term::{Table, Ui, minute, visible};
@@ -22,16 +22,17 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let contexts = app.read()?.context_history(&args.roadmap, Some(args.limit))?;
     if ui.json {
+        let damaged = contexts.damaged.clone();
         ui.print_json(&HistoryData::new(&args.roadmap, contexts))?;
-        return Ok(Outcome::Fine);
+        return listed(&damaged, ui);
     }
-    if contexts.is_empty() {
+    if contexts.is_empty() && contexts.damaged.is_empty() {
         let roadmap = visible(&args.roadmap);
         ui.remark(&format!("No snapshot of {roadmap} yet; `cairn context create {roadmap}` makes one"));
         return Ok(Outcome::Fine);
     }
     ui.print(&table(&contexts, ui))?;
-    Ok(Outcome::Fine)
+    listed(&contexts.damaged, ui)
 }
 
 fn table(contexts: &[ContextHead], ui: &Ui) -> String {

@@ -111,8 +111,8 @@ fn play(folder: &Path) -> Result<Findings, CliError> {
     }
     freeze(&cairn, true)?;
     let drift = cairn.drift(None, None)?;
-    let thoughts = cairn.tree(SESSION, false)?;
-    let trails = cairn.reasoning_trail(ACTION)?;
+    let thoughts = cairn.tree(SESSION, false)?.records;
+    let trails = cairn.reasoning_trail(ACTION)?.records;
     cairn.checkpoint()?;
     let before = verify::check(&cairn, &Scope::All)?;
     let copy = folder.join(COPY);

@@ -18,7 +18,7 @@ pub fn read(cairn: &Cairn, place: Place, uri: &str) -> Result<ResourceContents, 
         Place::Thought(id) => json(uri, &cairn.get(&id)?.ok_or_else(|| not_found("thought", id))?),
         Place::Tree(session) => {
             let thoughts = cairn.tree(&session, false)?;
-            if thoughts.is_empty() {
+            if thoughts.is_empty() && thoughts.damaged.is_empty() {
                 // A session may have a memory and no thoughts yet.
                 cairn.session_events(&session, 0, Some(1)).map_err(|error| no_session(error, &session))?;
             }

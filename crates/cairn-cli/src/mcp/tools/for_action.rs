@@ -10,14 +10,18 @@ use crate::mcp::envelope::{Data, Failure};
 pub static FOR_ACTION: Tool = Tool {
     name: "thought_for_action",
     title: "Thoughts behind an action",
-    description: "List the thoughts recorded with this action_id, from every session, with previews of 200 characters.",
+    description: "List the thoughts recorded with this action_id, in any session, with previews of 200 characters.",
     args: &[Arg::new("action_id", Kind::Label, "").required()],
-    data: &["action_id", "count", "thoughts"],
+    data: &["action_id", "count", "thoughts", "damaged"],
     call: Call::Read(for_action),
 };
 
 fn for_action(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let action = sound(given)?.text("action_id").unwrap_or_default();
     let thoughts = cairn.for_action(&action)?;
-    Data::of(&json!({ "action_id": action, "count": thoughts.len(), "thoughts": thoughts }))
+    let mut data = json!({ "action_id": action, "count": thoughts.len(), "thoughts": thoughts.records });
+    if !thoughts.damaged.is_empty() {
+        data["damaged"] = json!(thoughts.damaged);
+    }
+    Data::of(&data)
 }

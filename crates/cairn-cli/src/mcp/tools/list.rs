@@ -9,8 +9,8 @@ use crate::mcp::envelope::{Data, Failure};
 pub static RECORD_LIST: Tool = Tool {
     name: "thought_record_list",
     title: "List thoughts",
-    description: "List whole records in the order they were recorded; all filters must match. If next_cursor is not \
-                  null there is more: pass it as cursor.",
+    description: "List whole records in the order they were recorded; all filters must match. Pass next_cursor as \
+                  cursor for more.",
     args: &[
         Arg::new("task_id", Kind::Label, "only this task"),
         Arg::new("session_id", Kind::Label, "only this session"),
@@ -19,7 +19,7 @@ pub static RECORD_LIST: Tool = Tool {
         Arg::new("limit", Kind::Integer(1, u64::MAX), "at most so many; default: all, up to 10,000 or 8 MiB"),
         Arg::new("cursor", Kind::Label, "next_cursor of the page before"),
     ],
-    data: &["records", "next_cursor"],
+    data: &["records", "damaged", "next_cursor"],
     call: Call::Read(list),
 };
 

@@ -10,10 +10,9 @@ use crate::mcp::envelope::{Data, Failure};
 pub static REASONING_TRAIL: Tool = Tool {
     name: "thought_reasoning_trail",
     title: "Why was this done?",
-    description: "For each thought recorded with this action_id, show the path from the root of its session to it: \
-                  why the action was taken.",
+    description: "For each thought recorded with this action_id, show the path from the root of its session to it.",
     args: &[Arg::new("action_id", Kind::Label, "").required()],
-    data: &["action_id", "has_reasoning", "trail_count", "trails"],
+    data: &["action_id", "has_reasoning", "trail_count", "trails", "damaged"],
     call: Call::Read(reasoning_trail),
 };
 

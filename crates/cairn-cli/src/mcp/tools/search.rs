@@ -19,7 +19,7 @@ pub static SEARCH: Tool = Tool {
         type_filter(),
         Arg::new("limit", Kind::Integer(1, 100), "default 20"),
     ],
-    data: &["count", "results", "ranked_newest", "note"],
+    data: &["count", "results", "damaged", "ranked_newest", "note"],
     call: Call::Read(search),
 };
 

@@ -1,9 +1,9 @@
 //! `thought_trail`: how a thought came about.
 
 use cairn::Cairn;
-use serde_json::json;
 
 use super::{Call, Tool, sound};
+use crate::data::Path;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
 
@@ -17,7 +17,7 @@ pub static TRAIL: Tool = Tool {
             .required(),
         Arg::new("session_id", Kind::Label, "if given, the thought must be of this session"),
     ],
-    data: &["path"],
+    data: &["path", "damaged"],
     call: Call::Read(trail),
 };
 
@@ -25,5 +25,5 @@ fn trail(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
     let id = given.text("record_id").unwrap_or_default();
     let path = cairn.trail(&id, given.text("session_id").as_deref())?;
-    Data::of(&json!({ "path": path }))
+    Data::of(&Path::from(path))
 }

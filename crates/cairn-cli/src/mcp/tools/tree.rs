@@ -15,13 +15,9 @@ pub static TREE: Tool = Tool {
     args: &[
         Arg::new("session_id", Kind::Label, "").required(),
         Arg::new("include_content", Kind::Flag, "whole texts instead of previews; default false"),
-        Arg::new(
-            "include_children",
-            Kind::Flag,
-            "nested; default true. false: a flat list in order of recording",
-        ),
+        Arg::new("include_children", Kind::Flag, "nested; default true. false: a flat list"),
     ],
-    data: &["session_id", "count", "tree", "continued"],
+    data: &["session_id", "count", "tree", "continued", "damaged"],
     call: Call::Read(tree),
 };
 

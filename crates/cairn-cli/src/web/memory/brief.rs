@@ -51,7 +51,7 @@ impl Page for StoredBrief {
                 .hint("the page of a turn names the briefs that were stored in it")
         })?;
         let listed = cairn.briefs(Some(brief.session_id.as_str()), Some(BRIEFS))?;
-        let seq = listed.into_iter().find(|one| one.brief_id == brief.brief_id).map(|one| one.seq);
+        let seq = listed.iter().find(|one| one.brief_id == brief.brief_id).map(|one| one.seq);
         let (named_by, looked_at) = named_by(cairn, &brief, seq)?;
         Ok(Data { verdict: cairn.brief_verify(id)?, brief, seq, named_by, looked_at })
     }

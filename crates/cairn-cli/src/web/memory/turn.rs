@@ -1,7 +1,7 @@
 //! `/sessions/{id}/turns/{turn}`: one turn, and what each node was told at it, side by side.
 
 use cairn::core::brief::{Brief, Depth, Layout, Node};
-use cairn::{BriefInfo, BriefRequest, BuiltBrief, Cairn, Error};
+use cairn::{BriefInfo, BriefRequest, BuiltBrief, Cairn, Damage, Error};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::serve::{Asked, Live, Page, Shown};
 use crate::session_words::value;
 use crate::term::count;
 use crate::web::link;
-use crate::web::piece::{entry, short_hash, time};
+use crate::web::piece::{damaged_records, entry, short_hash, time};
 use crate::web::text::text;
 
 /// Stored briefs that are looked through for those of this turn.
@@ -35,6 +35,9 @@ pub(super) struct Data {
     briefs: Vec<ForNode>,
     /// Briefs that were stored in this turn.
     stored: Vec<BriefInfo>,
+    /// Stored briefs of the session that cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
 }
 
 /// How briefs are built; nothing means as usual.
@@ -88,7 +91,8 @@ impl Page for OneTurn {
             entities: state::entities(cairn, session, number)?,
             briefs: briefs.collect::<Result<_, _>>()?,
             options,
-            stored: stored.into_iter().filter(|brief| brief.turn == number).collect(),
+            damaged: stored.damaged,
+            stored: stored.records.into_iter().filter(|brief| brief.turn == number).collect(),
         })
     }
 
@@ -108,6 +112,7 @@ impl Page for OneTurn {
                 (talk(&data.turn, false))
                 (work(&data.turn))
                 (known(&data.known))
+                (damaged_records(&data.damaged))
                 h2 #briefs { "What each node was told" }
                 p.faint {
                     "Built for this page from what was recorded up to " strong { "turn " (number) }

@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
 use crate::web::link;
-use crate::web::piece::{entry, hash, thought, time};
+use crate::web::piece::{damaged_records, entry, hash, thought, time};
 use crate::web::text::text;
 
 /// Thoughts that are named.
@@ -141,8 +141,9 @@ fn ways(data: &Data) -> Markup {
 }
 
 fn rests(data: &Data) -> Markup {
-    let ThoughtsOnContext { total, thoughts } = &data.rests_on_it;
+    let ThoughtsOnContext { total, thoughts, damaged } = &data.rests_on_it;
     html! {
+        (damaged_records(damaged))
         @if thoughts.is_empty() {
             p.faint { "No thought names this snapshot." }
         }

@@ -1,6 +1,6 @@
 //! `/actions/{id}`: why something was done.
 
-use cairn::ActionThought;
+use cairn::{ActionThought, Damage};
 use maud::html;
 use serde::Serialize;
 
@@ -8,6 +8,7 @@ use super::parts::{Plan, Trail, thoughts};
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::web::link;
+use crate::web::piece::damaged_records;
 use crate::web::text::text;
 
 /// Trails that are shown; an action has seldom more than one.
@@ -22,6 +23,9 @@ pub(super) struct Data {
     thoughts: usize,
     trails: Vec<Reasons>,
     plans: Vec<Plan>,
+    /// Thoughts that led to it and cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
 }
 
 /// The path from a root to one thought that led to the action.
@@ -38,7 +42,7 @@ impl Page for Action {
     fn read(asked: &Asked) -> Result<Data, CliError> {
         let (cairn, action_id) = (asked.cairn(), asked.param("id"));
         let found = cairn.for_action(action_id)?;
-        if found.is_empty() {
+        if found.is_empty() && found.damaged.is_empty() {
             let message = format!("no thought says that it led to the action `{action_id}`");
             return Err(CliError::not_found(message)
                 .hint("actions are named as the agents named them, to the letter"));
@@ -49,7 +53,8 @@ impl Page for Action {
         };
         let trails = found.iter().take(SHOWN).map(reasons).collect::<Result<Vec<_>, CliError>>()?;
         let plans = Plan::of_all(cairn, trails.iter().flat_map(|reasons| &reasons.trail.thoughts));
-        Ok(Data { action_id: action_id.to_string(), thoughts: found.len(), trails, plans })
+        let (thoughts, damaged) = (found.len(), found.damaged);
+        Ok(Data { action_id: action_id.to_string(), thoughts, trails, plans, damaged })
     }
 
     fn show(data: &Data, _asked: &Asked) -> Shown {
@@ -62,6 +67,7 @@ impl Page for Action {
                     many => { (thoughts(many as u64)) " led to this action. From the first question to each:" }
                 }
             }
+            (damaged_records(&data.damaged))
             @for Reasons { session_id, trail } in &data.trails {
                 section.card.reasons {
                     h2 { "In session " a href=(link::session(session_id)) { (text(session_id)) } }

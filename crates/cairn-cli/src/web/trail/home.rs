@@ -1,7 +1,7 @@
 //! `/`: the sessions, newest first, and how the log stands.
 
 use cairn::core::preview::ACTION_CHARS;
-use cairn::{Cairn, EntryHead, ListedSession, SessionsPage, Status, Summary, ThoughtType};
+use cairn::{Cairn, Damage, EntryHead, ListedSession, SessionsPage, Status, Summary, ThoughtType};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
 use crate::web::link;
+use crate::web::piece::damaged_records;
 use crate::web::text::text;
 
 const PAGE: u64 = 50;
@@ -47,8 +48,11 @@ impl Page for Home {
     fn read(asked: &Asked) -> Result<Data, CliError> {
         let cairn = asked.cairn();
         let before = asked.query_number("before")?;
-        let sessions = cairn.sessions_page(before, PAGE)?;
-        let decisions = if before.is_none() { newest_decisions(cairn)? } else { Vec::new() };
+        let mut sessions = cairn.sessions_page(before, PAGE)?;
+        let (decisions, damaged) =
+            if before.is_none() { newest_decisions(cairn)? } else { Default::default() };
+        sessions.damaged.extend(damaged);
+        sessions.damaged.dedup();
         let status = cairn.status()?;
         Ok(Data {
             connect: (status.sessions == 0).then(|| HowTo::of(asked)),
@@ -70,6 +74,7 @@ impl Page for Home {
                         h1 { "What the agents decided" }
                         (figures(&data.status))
                         (data.integrity.show())
+                        (damaged_records(&data.sessions.damaged))
                         (decisions(data))
                         (sessions(data))
                     }
@@ -81,14 +86,21 @@ impl Page for Home {
 }
 
 /// The newest decisions among the newest entries of the log.
-fn newest_decisions(cairn: &Cairn) -> Result<Vec<Decided>, CliError> {
+fn newest_decisions(cairn: &Cairn) -> Result<(Vec<Decided>, Vec<Damage>), CliError> {
     let from = cairn.log_size()?.saturating_sub(LOOK_BACK);
-    let mut found = Vec::new();
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
     // Only decisions are read: each of the others may be a megabyte.
     let is_decision =
         |entry: &EntryHead| entry.thought_type.as_deref() == Some(ThoughtType::Decision.as_str());
     for entry in cairn.entries_since(from, LOOK_BACK)?.into_iter().rev().filter(is_decision) {
-        let thought = entry.id.as_deref().map(|id| cairn.get(id)).transpose()?.flatten();
+        let Some(id) = &entry.id else { continue };
+        let thought = match cairn.get(id) {
+            Err(cairn::Error::Damaged(damage)) => {
+                damaged.push(damage);
+                continue;
+            }
+            thought => thought?,
+        };
         let Some(thought) = thought else { continue };
         found.push(Decided {
             session_id: thought.session_id.to_string(),
@@ -98,7 +110,7 @@ fn newest_decisions(cairn: &Cairn) -> Result<Vec<Decided>, CliError> {
             break;
         }
     }
-    Ok(found)
+    Ok((found, damaged))
 }
 
 fn figures(status: &Status) -> Markup {

@@ -1,12 +1,13 @@
 //! The pieces that several pages show a thought with.
 
 use cairn::core::tree::Summary;
-use cairn::{Cairn, Redaction, ThoughtType, Timestamp, TypeCounts};
+use cairn::{Cairn, Damage, Listing, Redaction, ThoughtType, Timestamp, TypeCounts};
 use maud::{Markup, html};
 use serde::Serialize;
 
 use crate::term::{grouped, minute};
 use crate::web::link;
+use crate::web::piece::damaged_records;
 use crate::web::text::text;
 
 /// A type of thought: its word on its colour.
@@ -125,6 +126,9 @@ pub(super) struct Trail {
     pub(super) thoughts: Vec<Summary>,
     /// How many are left out after the first.
     pub(super) left_out: usize,
+    /// Thoughts on the path that cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) damaged: Vec<Damage>,
 }
 
 /// Thoughts of a path that are shown, and how many of them from its beginning.
@@ -132,18 +136,20 @@ const SHOWN: usize = 40;
 const FIRST: usize = 2;
 
 impl Trail {
-    pub(super) fn of(mut path: Vec<Summary>) -> Trail {
+    pub(super) fn of(path: Listing<Summary>) -> Trail {
+        let Listing { records: mut path, damaged } = path;
         let length = path.len();
         let left_out = length.saturating_sub(SHOWN);
         if left_out > 0 {
             path.drain(FIRST..FIRST + left_out);
         }
-        Trail { length, thoughts: path, left_out }
+        Trail { length, thoughts: path, left_out, damaged }
     }
 
     /// One below the other. The thought that the page is about is not a link to itself.
     pub(super) fn show(&self, plans: &[Plan], here: Option<&str>) -> Markup {
         html! {
+            (damaged_records(&self.damaged))
             ol.line {
                 @for (place, step) in self.thoughts.iter().enumerate() {
                     @if self.left_out > 0 && place == FIRST {
@@ -172,7 +178,8 @@ impl Plan {
     /// What cannot be read is left out: the thought itself is there.
     pub(super) fn of(cairn: &Cairn, context_id: u64) -> Option<Plan> {
         let head = cairn.context_head(context_id).ok()??;
-        let newest = cairn.context_history(head.roadmap_id.as_str(), Some(1)).ok()?.into_iter().next();
+        let newest =
+            cairn.context_history(head.roadmap_id.as_str(), Some(1)).ok()?.records.into_iter().next();
         let newest = newest.filter(|newest| newest.content_hash != head.content_hash);
         Some(Plan {
             context_id,

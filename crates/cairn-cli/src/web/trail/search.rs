@@ -1,7 +1,7 @@
 //! `/search`: thoughts and nodes of current plans, best match first.
 
 use cairn::core::preview::ACTION_CHARS;
-use cairn::{MATCH_END, MATCH_START, NodeQuery, SearchQuery, Summary, ThoughtType};
+use cairn::{Damage, MATCH_END, MATCH_START, NodeQuery, SearchQuery, Summary, ThoughtType};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::grouped;
 use crate::web::link;
+use crate::web::piece::damaged_records;
 use crate::web::text::text;
 
 pub(super) struct Search;
@@ -20,6 +21,9 @@ pub(super) struct Data {
     /// Why this cannot be searched for.
     refused: Option<String>,
     results: Vec<Hit>,
+    /// Thoughts that match and cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
     /// Set if the words are so common that only the newest so many were ranked.
     ranked_newest: Option<u64>,
     nodes: Vec<Node>,
@@ -75,6 +79,7 @@ impl Page for Search {
             found => found?,
         };
         data.ranked_newest = found.ranked_newest;
+        data.damaged = found.damaged;
         data.results = found.results.into_iter().map(Hit::of).collect();
         data.plans = Plan::of_all(asked.cairn(), data.results.iter().map(|hit| &hit.thought));
         if kind.is_none() && session.is_none() {
@@ -85,7 +90,7 @@ impl Page for Search {
     }
 
     fn show(data: &Data, asked: &Asked) -> Shown {
-        let nothing = data.results.is_empty() && data.nodes.is_empty();
+        let nothing = data.results.is_empty() && data.nodes.is_empty() && data.damaged.is_empty();
         let main = html! {
             h1 { "Search" }
             (form(data, asked))
@@ -97,6 +102,7 @@ impl Page for Search {
                 p.lead { "Nothing matches " q { (text(&data.query)) } "." }
                 p { "All words must match. Try fewer of them, " code { "OR" } " between them, or the beginning of one with " code { "*" } ". Sealed and redacted texts are not searched." }
             } @else {
+                (damaged_records(&data.damaged))
                 (results(data))
             }
         };

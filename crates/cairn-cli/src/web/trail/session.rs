@@ -2,7 +2,7 @@
 
 mod tree;
 
-use cairn::{Summary, ThoughtType, Timestamp, TypeCounts};
+use cairn::{Damage, Summary, ThoughtType, Timestamp, TypeCounts};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::{count, grouped};
 use crate::web::link;
+use crate::web::piece::damaged_records;
 use crate::web::text::text;
 
 /// Decisions that are named above the tree: the newest.
@@ -55,6 +56,9 @@ pub(super) struct Data {
     changed: Vec<String>,
     /// Whether more was found to have changed than is named, so that others may have.
     more_changed: bool,
+    /// Thoughts of the session that cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
     /// Instead of the tree: the thoughts of one type.
     list: Option<OfType>,
 }
@@ -76,13 +80,14 @@ impl Page for Session {
         let (cairn, session_id) = (asked.cairn(), asked.param("id"));
         let thoughts = cairn.tree(session_id, false)?;
         let has_turns = match cairn.session_events(session_id, 0, Some(1)) {
-            Err(cairn::Error::NotFound { .. }) if thoughts.is_empty() => {
+            Err(cairn::Error::NotFound { .. }) if thoughts.is_empty() && thoughts.damaged.is_empty() => {
                 return Err(CliError::not_found(format!("there is no session `{session_id}`"))
                     .hint("the list of sessions is at `/`"));
             }
             events => events.is_ok(),
         };
         let mut data = Data::about(session_id, &thoughts, has_turns);
+        data.damaged = thoughts.damaged.clone();
         let after = asked.query_number("after")?;
         data.after = after;
         match asked.query("type") {
@@ -123,6 +128,7 @@ impl Page for Session {
             }
             div data-part="tree" {
                 @if data.more_changed { (more_changed()) }
+                (damaged_records(&data.damaged))
                 @match (&data.list, &data.tree) {
                     (Some(list), _) => (list.show(data)),
                     (None, Some(line)) => (tree::show(data, line)),
@@ -180,6 +186,7 @@ impl Data {
             tree: None,
             changed: Vec::new(),
             more_changed: false,
+            damaged: Vec::new(),
             list: None,
         }
     }

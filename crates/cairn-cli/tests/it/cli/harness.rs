@@ -101,6 +101,12 @@ impl Run {
         self.out
     }
 
+    /// The result of an export that went well and said how to verify the bundle.
+    pub fn exported(self) -> String {
+        assert!(self.code == 0 && self.err.starts_with("Anyone can verify it with one of:\n"), "{self:?}");
+        self.out
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }

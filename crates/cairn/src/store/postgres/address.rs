@@ -205,7 +205,7 @@ impl Address {
             }
         };
         let set = format!(
-            "{ASK}; SET search_path = \"{}\"; SET lock_timeout = {}; SET statement_timeout = {}; \
+            "{ASK}; SET search_path = \"{}\", pg_temp; SET lock_timeout = {}; SET statement_timeout = {}; \
              SET client_min_messages = warning; SET standard_conforming_strings = on; SET timezone = 'UTC'",
             self.schema,
             PATIENCE.as_millis(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use cairn_core::Sha;
 use cairn_core::log::Node;
-use cairn_core::thought::Thought;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -15,11 +14,10 @@ use super::needs::Found;
 use super::row::{get, number, sha};
 use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
-use super::{Result, context, memory, read, redact, token};
-use crate::context::ContextHead;
+use super::{Result, context, memory, read, redact, thoughts, token};
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
-    SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, Needs, ParentLink, Read, ReadContext, ReadThought,
+    RedactionLeaf, RoadmapHead, SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
 /// The most bytes of text in one transaction, more or less: others wait for it, and a message has at most a gigabyte.
@@ -141,14 +139,14 @@ impl Append for PostgresAppend {
         Ok(self.batch.has_id(id) || (!is_random(id) && self.one(is_there, &[&id])?.is_some()))
     }
 
-    fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
+    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
         if self.found.is_free(key) {
             return Ok(None);
         }
         if self.batch.has_key(key) {
             self.flush()?;
         }
-        self.wait(async |link| read::thought_where(link, "t.idempotency_key = $1", &key).await)
+        self.wait(async |link| thoughts::one(link, "t.idempotency_key = $1", &key).await)
     }
 
     fn contexts(&mut self) -> Result<u64> {
@@ -159,7 +157,7 @@ impl Append for PostgresAppend {
         self.wait(async |link| context::roadmap(link, name).await)
     }
 
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
         let newest = self.wait(async |link| context::history(link, roadmap_id, None, 1).await)?;
         Ok(newest.into_iter().next())
     }
@@ -205,14 +203,14 @@ impl Append for PostgresAppend {
         self.wait(async |link| memory::head(link, session_id).await)
     }
 
-    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
+    fn has_event_key(&mut self, key: &str) -> Result<bool> {
         if self.found.is_free_for_event(key) {
-            return Ok(None);
+            return Ok(false);
         }
         if self.batch.has_key(key) {
             self.flush()?;
         }
-        self.wait(async |link| memory::event_by_key(link, key).await)
+        self.wait(async |link| memory::has_key(link, key).await)
     }
 
     fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
@@ -331,7 +329,7 @@ impl Append for PostgresAppend {
         row.map(|row| get(&row, 0)).transpose()
     }
 
-    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
         self.flush()?;
         self.wait(async |link| redact::redaction(link, target_seq).await)
     }

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cairn_core::Sha;
+use futures::future::try_join_all;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -16,7 +17,7 @@ use super::connect::Link;
 use super::error::store_error;
 use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigned, value};
 use super::wait::wait;
-use super::{PostgresStore, Result, check};
+use super::{PostgresStore, Result, check, structures};
 use crate::store::{
     Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent,
     StoredFold, Totals,
@@ -28,18 +29,58 @@ const ROWS: (i64, i64) = (64, 1024);
 /// So many bytes should a page have; rows can be as long as contents are.
 const PAGE_BYTES: usize = 1 << 20;
 
+/// Begins a verifying transaction. Verification takes as long as it takes, and so may the visitor between two queries.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
+  SET LOCAL idle_in_transaction_session_timeout = 0";
+
 impl PostgresStore {
-    /// Opens one consistent state for verification.
-    pub(super) fn open_audit(&self) -> Result<Box<dyn Audit>> {
-        let link = self.wait(async {
-            let link = self.pool.open().await?.unhurried();
-            // Verifying takes as long as it takes; what is visited between two queries may take long as well.
-            let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
-                         SET LOCAL idle_in_transaction_session_timeout = 0; SELECT size FROM log";
-            link.client().batch_execute(begin).await.map_err(store_error)?;
-            Ok::<_, StoreError>(link)
+    /// Opens `count` views of one and the same state: the first connection exports its snapshot, the others take it over.
+    pub(super) fn open_audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
+        let links = self.wait(async {
+            let first = self.pool.open().await?.unhurried();
+            let (snapshot, state) = export(&first).await?;
+            let others = (1..count).map(async |_| {
+                let link = self.pool.open().await?.unhurried();
+                import(&link, &snapshot, &state).await?;
+                Ok::<_, StoreError>(link)
+            });
+            let mut links = try_join_all(others).await?;
+            links.push(first);
+            Ok::<_, StoreError>(links)
         })?;
-        Ok(Box::new(PostgresAudit { link, runtime: self.runtime().clone(), ahead: RefCell::default() }))
+        let audit = |link| PostgresAudit { link, runtime: self.runtime().clone(), ahead: RefCell::default() };
+        Ok(links.into_iter().map(|link| Box::new(audit(link)) as Box<dyn Audit>).collect())
+    }
+}
+
+/// Begins a transaction, and returns the name under which others find its snapshot, and the snapshot itself.
+async fn export(link: &Link) -> Result<(String, String)> {
+    link.client().batch_execute(BEGIN).await.map_err(store_error)?;
+    let sql = "SELECT pg_export_snapshot(), pg_current_snapshot()::text";
+    let row = link.client().query_one(sql, &[]).await.map_err(not_shared)?;
+    Ok((get(&row, 0)?, get(&row, 1)?))
+}
+
+/// Begins a transaction that sees what the exporting one sees, and nothing else.
+async fn import(link: &Link, snapshot: &str, state: &str) -> Result<()> {
+    // The name comes from the server; a quotation mark in it would end the statement with an error at most.
+    let begin = format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'");
+    link.client().batch_execute(&begin).await.map_err(not_shared)?;
+    let row = link.client().query_one("SELECT pg_current_snapshot()::text", &[]).await.map_err(not_shared)?;
+    if get::<&str>(&row, 0)? != state {
+        return Err(StoreError::Unsuitable(NOT_SHARED.into()));
+    }
+    Ok(())
+}
+
+const NOT_SHARED: &str = "`verify` reads over several connections, and they did not get one and the same state; \
+  give it the address of the primary server itself, not one that leads to several servers";
+
+/// Verifying a state that is put together from several would raise false alarms, or hide something.
+fn not_shared(error: tokio_postgres::Error) -> StoreError {
+    match store_error(error) {
+        StoreError::Other(told) => StoreError::Unsuitable(format!("{NOT_SHARED} (it says: {told})")),
+        other => other,
     }
 }
 
@@ -316,8 +357,13 @@ impl Audit for PostgresAudit {
                      AND (position, seq) > ($1, $2)
                    ORDER BY position, seq LIMIT $3";
         self.pages(sql, (-1, i64::MAX), &[&session_id, &number(to)], &mut |row| {
+            // The entries of events are checked apart, so nothing here is held against the log.
             Ok(visit(EventText {
                 seq: unsigned(row, 1)?,
+                session_id,
+                position: unsigned(row, 0)?,
+                idempotency_key: None,
+                entry_hash: &[],
                 turn: unsigned(row, 2)?,
                 kind: value(row, 3).unwrap_or_default(),
                 v: unsigned(row, 4)?,
@@ -425,8 +471,8 @@ impl Audit for PostgresAudit {
         })
     }
 
-    fn structures(&self, _visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        Ok(())
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+        wait(&self.runtime, structures::check(&self.link, visit))
     }
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {

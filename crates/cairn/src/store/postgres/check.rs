@@ -4,6 +4,7 @@
 use std::pin::pin;
 
 use cairn_core::Sha;
+use cairn_core::entry::{EVENT, SNAPSHOT, THOUGHT};
 use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
@@ -14,7 +15,7 @@ use super::derived::{DOCUMENT, node_vector, to_document};
 use super::error::{is_lost, store_error};
 use super::schema::{EXPECTED, OBJECTS, VERSION};
 use super::stored::{get, value};
-use crate::verify::{Finding, Reason};
+use crate::verify::{Finding, MAX_FINDINGS, Reason};
 
 type Visit<'a> = &'a mut dyn FnMut(Finding);
 
@@ -31,17 +32,19 @@ async fn each(link: &Link, sql: &str, mut take: impl FnMut(&Row) -> Result<()>) 
     Ok(())
 }
 
-/// Compares the stored head of every task, session, roadmap and memory with what belongs to it.
+/// Compares the stored head of every task, session, roadmap and memory with the rows that belong to it.
 pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
+    let gone = Gone::find(link).await?;
     let tasks = "SELECT name, length, coalesce(counted, 0), k.head, newest.hash FROM task k
                  LEFT JOIN (SELECT task_no, count(*) AS counted FROM thought GROUP BY task_no) AS own ON own.task_no = k.no
-                 LEFT JOIN thought newest ON newest.task_no = k.no AND newest.position = k.length - 1
+                 LEFT JOIN thought newest ON newest.task_no = k.no AND newest.position = coalesce(counted, 0) - 1
                  WHERE length IS DISTINCT FROM coalesce(counted, 0) OR k.head IS DISTINCT FROM newest.hash";
     each(link, tasks, |row| {
-        length_differs(row, "task", "thoughts", visit);
+        let differs = length_differs(row, "task", "thoughts", gone.thoughts, visit);
         let (head, newest) = (hash(row, 3), hash(row, 4));
-        if head != newest {
-            let message = format!("the head of task `{}` is not its newest thought", name(row));
+        if !differs && head != newest {
+            let message =
+                format!("the stored head of task `{}` is not the hash of its newest thought", name(row));
             visit(Finding::new(Reason::IndexMismatch, "task", message).field("head", newest, head));
         }
         Ok(())
@@ -53,7 +56,7 @@ pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
                     WHERE length IS DISTINCT FROM coalesce(counted, 0)
                       OR (length = 0 AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.session_no = s.no))";
     each(link, sessions, |row| {
-        length_differs(row, "session", "thoughts", visit);
+        length_differs(row, "session", "thoughts", gone.thoughts, visit);
         Ok(())
     })
     .await?;
@@ -62,23 +65,40 @@ pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
                       ON own.roadmap_no = r.no
                     WHERE length IS DISTINCT FROM coalesce(counted, 0) OR length = 0";
     each(link, roadmaps, |row| {
-        length_differs(row, "roadmap", "snapshots", visit);
+        length_differs(row, "roadmap", "snapshots", gone.snapshots, visit);
         Ok(())
     })
     .await?;
-    let memories = "SELECT s.name, m.length, coalesce(counted, 0) FROM memory m
+    memories(link, &gone, visit).await?;
+    let unused = "SELECT count(*) FROM snapshot s WHERE NOT EXISTS (SELECT 1 FROM context c WHERE c.snapshot_no = s.no)";
+    let unused = count(link, unused).await?;
+    if unused > 0 && !gone.snapshots {
+        let rows = if unused == 1 {
+            "1 row of table snapshot belongs"
+        } else {
+            &format!("{unused} rows of table snapshot belong")
+        };
+        let message = format!("{rows} to no entry of the log");
+        visit(Finding::new(Reason::LeafMismatch, "snapshot", message));
+    }
+    Ok(())
+}
+
+async fn memories(link: &Link, gone: &Gone, visit: Visit<'_>) -> Result<()> {
+    let memories = "SELECT s.name, m.length, coalesce(counted, 0), m.newest, last FROM memory m
                     LEFT JOIN session s ON s.no = m.session_no
                     LEFT JOIN (SELECT session_no, count(*) AS counted, max(seq) AS last FROM event GROUP BY session_no)
                       AS own ON own.session_no = m.session_no
                     WHERE m.length IS DISTINCT FROM coalesce(counted, 0) OR m.newest IS DISTINCT FROM last";
     each(link, memories, |row| {
-        let (length, counted) = (length(row), value::<i64>(row, 2).unwrap_or_default());
-        let message = format!(
-            "the memory of session `{}` should have {length} events and a newest one that is noted; it has {counted}",
-            name(row)
-        );
-        let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
-        visit(Finding::new(reason, "memory", message).field("length", counted, length));
+        let differs = length_differs(row, "memory", "events", gone.events, visit);
+        let (newest, last) = (value::<i64>(row, 3), value::<i64>(row, 4));
+        if !differs && newest != last {
+            let entry = |seq: Option<i64>| seq.map_or("none".to_string(), |seq| format!("log entry {seq}"));
+            let message = format!("the stored place of the newest event of session `{}` is wrong", name(row));
+            let finding = Finding::new(Reason::IndexMismatch, "memory", message);
+            visit(finding.field("newest", entry(last), entry(newest)));
+        }
         Ok(())
     })
     .await?;
@@ -89,18 +109,35 @@ pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
         let message = format!("the memory of {unremembered} sessions with events has no head");
         visit(Finding::new(Reason::IndexMismatch, "memory", message));
     }
-    let unused = "SELECT count(*) FROM snapshot s WHERE NOT EXISTS (SELECT 1 FROM context c WHERE c.snapshot_no = s.no)";
-    let unused = count(link, unused).await?;
-    if unused > 0 {
-        let rows = if unused == 1 {
-            "1 row of table snapshot belongs"
-        } else {
-            &format!("{unused} rows of table snapshot belong")
-        };
-        let message = format!("{rows} to no entry of the log");
-        visit(Finding::new(Reason::LeafMismatch, "snapshot", message));
-    }
     Ok(())
+}
+
+/// Which kinds of entries have lost a row, or may have with an entry that the log has lost. Each loss is a finding of its
+/// own where the entries are checked; heads that tell of it as well are right.
+struct Gone {
+    thoughts: bool,
+    snapshots: bool,
+    events: bool,
+}
+
+impl Gone {
+    async fn find(link: &Link) -> Result<Gone> {
+        let of = |kind: &str, table: &str| {
+            format!(
+                "EXISTS (SELECT 1 FROM entry e LEFT JOIN {table} t ON t.seq = e.seq WHERE e.kind = '{kind}' AND t.seq IS NULL)"
+            )
+        };
+        let sql = format!(
+            "SELECT (SELECT count(*) FROM entry) < (SELECT max(size) FROM log), {}, {}, {}",
+            of(THOUGHT, "thought"),
+            of(SNAPSHOT, "context"),
+            of(EVENT, "event"),
+        );
+        let row = link.one(&sql, &[]).await?;
+        let told = |column| row.as_ref().and_then(|row| value(row, column)).unwrap_or(false);
+        let entries = told(0);
+        Ok(Gone { thoughts: entries || told(1), snapshots: entries || told(2), events: entries || told(3) })
+    }
 }
 
 async fn count(link: &Link, sql: &str) -> Result<i64> {
@@ -116,16 +153,25 @@ fn length(row: &Row) -> i64 {
     value(row, 1).unwrap_or(-1)
 }
 
-fn length_differs(row: &Row, table: &'static str, what: &str, visit: Visit<'_>) {
+/// Whether a stored length is not the number of rows. The rows are checked against the log one by one, so their number is
+/// right unless some are `gone`, and then that is the finding.
+fn length_differs(row: &Row, table: &'static str, what: &str, gone: bool, visit: Visit<'_>) -> bool {
     let (name, length, counted) = (name(row), length(row), value::<i64>(row, 2).unwrap_or_default());
-    if length != counted || length == 0 {
-        let message = match counted {
-            0 if length == 0 => format!("{table} `{name}` is listed without any {what}"),
-            _ => format!("{table} `{name}` should have {length} {what} and has {counted}"),
-        };
-        let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
-        visit(Finding::new(reason, table, message).field("length", counted, length));
-    }
+    let of = if table == "memory" { "the memory of session" } else { table };
+    let finding = match (length, counted) {
+        _ if counted < length && gone => return true,
+        (0, 0) => {
+            Finding::new(Reason::IndexMismatch, table, format!("{of} `{name}` is stored, and has no {what}"))
+                .field("name", "nothing", name)
+        }
+        _ if length == counted => return false,
+        _ => {
+            let message = format!("{of} `{name}` has {counted} {what}, and its stored length is {length}");
+            Finding::new(Reason::IndexMismatch, table, message).field("length", counted, length)
+        }
+    };
+    visit(finding);
+    true
 }
 
 fn hash(row: &Row, column: usize) -> String {
@@ -138,25 +184,27 @@ fn hash(row: &Row, column: usize) -> String {
 
 /// Compares tables, columns, constraints, indexes, triggers and functions with those that this program makes.
 pub async fn schema(link: &Link, visit: Visit<'_>) -> Result<()> {
-    let mut report = |name: &str, message: String| {
+    let mut report = |message: String, expected: &str, actual: &str| {
         let finding = Finding::new(Reason::IndexMismatch, "pg_catalog", message);
-        visit(finding.field("definition", name, "another schema"));
+        visit(finding.field("definition", expected, actual));
     };
     let mut expected: Vec<(&str, &str)> = EXPECTED.lines().filter_map(|line| line.split_once('\t')).collect();
     each(link, OBJECTS, |row| {
         let (name, definition): (&str, &str) = (get(row, 0)?, get(row, 1)?);
         match expected.iter().position(|(other, _)| *other == name) {
-            None => report(name, format!("the {name} does not belong to the schema")),
-            Some(at) if expected.swap_remove(at).1 != definition => {
-                report(name, format!("the {name} was changed in the schema"));
+            None => report(format!("the {name} does not belong to the schema"), "nothing", definition),
+            Some(at) => {
+                let (_, made) = expected.swap_remove(at);
+                if made != definition {
+                    report(format!("the {name} was changed in the schema"), made, definition);
+                }
             }
-            Some(_) => {}
         }
         Ok(())
     })
     .await?;
-    for (name, _) in expected {
-        report(name, format!("the {name} is missing from the schema"));
+    for (name, made) in expected {
+        report(format!("the {name} is missing from the schema"), made, "nothing");
     }
     let versions = "SELECT coalesce(min(version), 0), count(*) FROM cairn_version";
     let row = link.client().query_one(versions, &[]).await.map_err(store_error)?;
@@ -226,51 +274,65 @@ const AT_A_TIME: i64 = 256;
 
 /// Compares both search indexes with the texts they cover.
 pub async fn search_indexes(link: &Link, visit: Visit<'_>) -> Result<()> {
-    let mut report =
-        |table: &'static str, message: String| visit(Finding::new(Reason::IndexMismatch, table, message));
     let row = link.one("SELECT max(through), max(documents), max(words) FROM derived", &[]).await?;
     let noted = row.map(|row| [0, 1, 2].map(|column| value::<i64>(&row, column))).unwrap_or_default();
-    let (differing, documents, words) = thoughts(link, noted[0].unwrap_or(-1)).await?;
-    if differing > 0 {
-        let rows = if differing == 1 { "1 row" } else { &format!("{differing} rows") };
-        report(
-            "search",
-            format!(
-                "the search index does not match the thoughts it covers, in {rows}; `cairn doctor --rebuild` restores it"
-            ),
-        );
-    } else if noted[1..] != [Some(documents), Some(words)] {
-        let message = format!(
-            "the search index covers {documents} thoughts with {words} words, and other numbers are noted; \
-             `cairn doctor --rebuild` restores them"
-        );
-        report("derived", message);
+    let compared = thoughts(link, noted[0].unwrap_or(-1)).await?;
+    // Each at its place in the log, so that a text that was changed is not reported twice.
+    for seq in &compared.differing {
+        let message = match seq {
+            Ok(seq) => format!("the search index has other words for the thought at log entry {seq}"),
+            Err(seq) => format!("the search index has words for a thought at {seq}, where the log has none"),
+        };
+        let finding = Finding::new(Reason::IndexMismatch, "search", format!("{message}; {REBUILD}"));
+        visit(Finding { seq: seq.ok(), ..finding });
+    }
+    let Compared { differing, documents, words } = compared;
+    if differing.is_empty() && noted[1..] != [Some(documents), Some(words)] {
+        let number = |column: usize| noted[column].map_or("none".to_string(), |number| number.to_string());
+        let message =
+            format!("the search index is noted to cover other numbers of thoughts and words; {REBUILD}");
+        let (covers, noted) = (format!("{documents}, {words}"), format!("{}, {}", number(1), number(2)));
+        visit(Finding::new(Reason::IndexMismatch, "derived", message).field(
+            "documents, words",
+            covers,
+            noted,
+        ));
     }
     if nodes(link).await? > 0 {
-        let message =
-            "the search index does not match the nodes it covers; `cairn doctor --rebuild` restores it";
-        report("rag_documents", message.into());
+        let message = format!("the search index has other words for some nodes of roadmaps; {REBUILD}");
+        visit(Finding::new(Reason::IndexMismatch, "rag_documents", message));
     }
     Ok(())
 }
 
-/// How many rows of the index are not what the thoughts up to a position give; how many thoughts, and how many words.
-async fn thoughts(link: &Link, through: i64) -> Result<(i64, i64, i64)> {
+const REBUILD: &str = "`cairn doctor --rebuild` restores it";
+
+/// The thoughts and the search index, side by side.
+#[derive(Default)]
+struct Compared {
+    /// Thoughts whose words differ, at most [`MAX_FINDINGS`] and one page more; or a number that is no place in the log.
+    differing: Vec<std::result::Result<u64, i64>>,
+    documents: i64,
+    words: i64,
+}
+
+/// Compares the words of the thoughts up to a position with the index.
+async fn thoughts(link: &Link, through: i64) -> Result<Compared> {
     let read = format!("{DOCUMENT} WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3");
     // Between two pages of thoughts there is nothing either, nor before the first or after the last.
-    let compare = "SELECT count(*) FROM unnest($1::bigint[], $2::text[]) AS made (seq, words)
+    let compare = "SELECT seq FROM unnest($1::bigint[], $2::text[]) AS made (seq, words)
                    FULL JOIN (SELECT seq, words FROM search WHERE seq > $3 AND seq <= $4) AS stored USING (seq)
-                   WHERE stored.words IS DISTINCT FROM made.words::tsvector";
-    let (mut behind, mut differing, mut documents, mut all) = (i64::MIN, 0, 0, 0);
+                   WHERE stored.words IS DISTINCT FROM made.words::tsvector LIMIT $5";
+    let (mut behind, mut compared) = (i64::MIN, Compared::default());
     loop {
         let rows = link.all(&read, &[&behind, &through, &AT_A_TIME]).await?;
         let (mut seqs, mut vectors) = (Vec::new(), Vec::new());
         for row in &rows {
-            documents += 1;
-            // What cannot be read is found where thoughts are checked; in the index nothing can agree with it.
+            compared.documents += 1;
+            // Texts that cannot be read are found where thoughts are checked; in the index nothing can agree with them.
             let Ok(document) = to_document(row) else { continue };
             let (vector, words) = document.vector();
-            all += words as i64;
+            compared.words += words as i64;
             seqs.push(document.seq);
             vectors.push(vector);
         }
@@ -278,10 +340,13 @@ async fn thoughts(link: &Link, through: i64) -> Result<(i64, i64, i64)> {
             Some(row) if rows.len() as i64 == AT_A_TIME => get(row, 0)?,
             _ => i64::MAX,
         };
-        let row = link.one(compare, &[&seqs, &vectors, &behind, &last]).await?;
-        differing += row.map_or(Ok(1), |row| get(&row, 0))?;
+        let more = MAX_FINDINGS.saturating_sub(compared.differing.len()) as i64 + 1;
+        for row in link.all(compare, &[&seqs, &vectors, &behind, &last, &more]).await? {
+            let seq: i64 = get(&row, 0)?;
+            compared.differing.push(u64::try_from(seq).map_err(|_| seq));
+        }
         if last == i64::MAX {
-            return Ok((differing, documents, all));
+            return Ok(compared);
         }
         behind = last;
     }

@@ -3,42 +3,53 @@
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
-use cairn_core::thought::Thought;
 use tokio_postgres::Row;
 
 use super::Result;
 use super::connect::Link;
 use super::derived::node_texts;
-use super::read::{THOUGHT, to_thought};
-use super::row::{at, get, number, sha, typed, typed_or_none, wrong_form};
+use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, wrong_form};
 use super::search::count;
 use crate::context::{ContextHead, NodeHit};
 use crate::search::Terms;
 use crate::store::words::{Counted, Query, Weights, Words};
-use crate::store::{ContextRow, RoadmapHead};
+use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
 
 /// How much a match counts in a node's id, label, scope and phase: most in what people call it.
 const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];
 
-/// The columns that [`to_head`] reads.
-const HEAD: &str = "SELECT c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.seq
-  FROM context c JOIN roadmap r ON r.no = c.roadmap_no JOIN snapshot s ON s.no = c.snapshot_no";
+/// The columns that [`read`] reads.
+const HEAD: &str =
+    "SELECT c.seq, c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.salt,
+    c.position, octet_length(s.data)::bigint, e.hash
+  FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no LEFT JOIN snapshot s ON s.no = c.snapshot_no
+    LEFT JOIN entry e ON e.seq = c.seq";
 
-fn to_head(row: &Row) -> Result<ContextHead> {
-    Ok(ContextHead {
-        context_id: number(row, 0)?,
-        roadmap_id: typed(get(row, 1)?, RoadmapId::new)?,
-        content_hash: sha(row, 2)?,
-        node_count: number(row, 3)?,
-        created_at: typed(get(row, 4)?, TryFrom::try_from)?,
-        metadata: typed_or_none(get(row, 5)?, |text| serde_json::from_str(&text))?,
-        seq: number(row, 6)?,
-    })
+fn read(row: &Row) -> Result<Read<ReadContext>> {
+    let values = || {
+        Ok(ReadContext {
+            head: ContextHead {
+                seq: number(row, 0)?,
+                context_id: number(row, 1)?,
+                roadmap_id: typed(get(row, 2)?, RoadmapId::new)?,
+                content_hash: sha(row, 3)?,
+                node_count: number(row, 4)?,
+                created_at: typed(get(row, 5)?, TryFrom::try_from)?,
+                metadata: None,
+            },
+            metadata: get(row, 6)?,
+            salt: salt(row, 7)?,
+            position: number(row, 8)?,
+            content_length: number_or_none(row, 9)?.unwrap_or(0),
+            entry_hash: sha_or_none(row, 10)?,
+        })
+    };
+    in_row(row, values())
 }
 
 /// One snapshot's head.
-pub async fn head(link: &Link, id: u64) -> Result<Option<ContextHead>> {
-    link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(to_head).transpose()
+pub async fn head(link: &Link, id: u64) -> Result<Option<Read<ReadContext>>> {
+    link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(read).transpose()
 }
 
 /// The newest snapshots of a roadmap, of all or of those before one, newest first.
@@ -47,30 +58,27 @@ pub async fn history(
     roadmap: &str,
     before: Option<u64>,
     limit: u64,
-) -> Result<Vec<ContextHead>> {
+) -> Result<Vec<Read<ReadContext>>> {
     let sql = format!(
         "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = $1) AND c.id < $2
          ORDER BY c.position DESC LIMIT $3"
     );
     let rows = link.all(&sql, &[&roadmap, &before.map_or(i64::MAX, at), &at(limit)]).await?;
-    rows.iter().map(to_head).collect()
+    rows.iter().map(read).collect()
 }
 
-/// How many thoughts name a snapshot, and the newest of them, newest first.
-pub async fn thoughts_on(link: &Link, id: u64, limit: u64) -> Result<(u64, Vec<Thought>)> {
+/// How many thoughts name a snapshot.
+pub async fn count_on(link: &Link, id: u64) -> Result<u64> {
     let total = link.one("SELECT count(*) FROM thought WHERE context_id = $1", &[&at(id)]).await?;
-    let sql = format!("{THOUGHT} WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
-    let rows = link.all(&sql, &[&at(id), &at(limit)]).await?;
-    let thoughts = rows.iter().map(to_thought).collect::<Result<_>>()?;
-    Ok((total.map_or(Ok(0), |row| number(&row, 0))?, thoughts))
+    total.map_or(Ok(0), |row| number(&row, 0))
 }
 
 /// The newest snapshot of every roadmap, or of one.
-pub async fn current(link: &Link, roadmap: Option<&str>) -> Result<Vec<ContextHead>> {
+pub async fn current(link: &Link, roadmap: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
     let sql = format!(
         "{HEAD} WHERE c.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name"
     );
-    link.all(&sql, &[&roadmap]).await?.iter().map(to_head).collect()
+    link.all(&sql, &[&roadmap]).await?.iter().map(read).collect()
 }
 
 /// The content of a snapshot.
@@ -80,7 +88,7 @@ pub async fn data(link: &Link, id: u64) -> Result<Option<String>> {
 }
 
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
-const DECISIONS: &str = "FROM roadmap r
+pub const DECISIONS: &str = "FROM roadmap r
     JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
     JOIN context c ON c.roadmap_no = r.no
     JOIN thought t ON t.context_id = c.id
@@ -91,16 +99,6 @@ pub async fn count_decisions(link: &Link, roadmap: Option<&str>) -> Result<(u64,
     let sql = format!("SELECT count(*), count(*) FILTER (WHERE c.snapshot_no <> l.snapshot_no) {DECISIONS}");
     let row = link.one(&sql, &[&roadmap]).await?.ok_or_else(wrong_form)?;
     Ok((number(&row, 0)?, number(&row, 1)?))
-}
-
-/// The newest `limit` of the latter.
-pub async fn drifted(link: &Link, roadmap: Option<&str>, limit: u64) -> Result<Vec<Thought>> {
-    let sql = format!(
-        "{THOUGHT} WHERE t.seq IN (
-           SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
-         ORDER BY t.seq DESC"
-    );
-    link.all(&sql, &[&roadmap, &at(limit)]).await?.iter().map(to_thought).collect()
 }
 
 /// Nodes of the covered snapshots that match, best first.

@@ -1,14 +1,14 @@
 //! Working memory: events of sessions, the contents they name, stored briefs.
 
 use cairn_core::Sha;
-use cairn_core::brief::TraceThought;
 use cairn_core::id::{BriefId, SessionId};
 use tokio_postgres::Row;
 
 use super::Result;
 use super::connect::Link;
-use super::row::{at, get, number, sha, typed};
-use crate::store::{BriefHead, BriefRow, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoreError, traced};
+use super::redact::{LEAVES, leaves};
+use super::row::{at, get, in_row, number, sha, sha_or_none, typed};
+use crate::store::{BriefRow, EventText, FoldRow, MemoryHead, Read, ReadBrief, ReadEvent, StoreError};
 
 /// How far a session's memory has come; none if it has none.
 pub async fn head(link: &Link, session_id: &str) -> Result<Option<MemoryHead>> {
@@ -25,35 +25,39 @@ pub async fn head(link: &Link, session_id: &str) -> Result<Option<MemoryHead>> {
     .transpose()
 }
 
-/// The columns that [`to_event`] reads.
-const EVENT: &str = "SELECT e.seq, s.name, e.turn, e.kind, e.v, e.created_at, e.body
-  FROM event e JOIN session s ON s.no = e.session_no";
+/// The columns of an event that readers get.
+const EVENT: &str =
+    "SELECT e.seq, s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key,
+    l.hash
+  FROM event e LEFT JOIN session s ON s.no = e.session_no LEFT JOIN entry l ON l.seq = e.seq";
 
-fn to_event(row: &Row) -> Result<ReadEvent> {
-    Ok(ReadEvent {
+/// A row of [`events`]. A value that is no text becomes an empty one, which no hash of an entry matches.
+pub fn event_text(row: &Row) -> Result<EventText<'_>> {
+    let text = |column| row.try_get::<_, &str>(column).unwrap_or_default();
+    Ok(EventText {
         seq: number(row, 0)?,
-        session_id: typed(get(row, 1)?, SessionId::new)?,
-        turn: number(row, 2)?,
-        kind: get(row, 3)?,
-        v: number(row, 4)?,
-        created_at: typed(get(row, 5)?, TryFrom::try_from)?,
-        body: get::<Option<String>>(row, 6)?.unwrap_or_default(),
+        session_id: text(1),
+        position: number(row, 2)?,
+        turn: number(row, 3)?,
+        kind: text(4),
+        v: number(row, 5)?,
+        created_at: text(6),
+        body: text(7),
+        idempotency_key: get(row, 8)?,
+        entry_hash: row.try_get(9).unwrap_or_default(),
     })
 }
 
-/// Some events of a session after one position of the log and up to another, in order: position in the log, turn, kind,
-/// version, time and body.
+/// Some events of a session after one position of the log and up to another, in order, for [`event_text`].
 pub async fn events(link: &Link, session_id: &str, after: u64, to: u64, limit: i64) -> Result<Vec<Row>> {
     // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
-    link.all(
-        "SELECT seq, turn, kind, v, created_at, body FROM event
-         WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq > $2 AND seq <= $3 AND position >=
-           coalesce((SELECT e.position FROM event e JOIN session s ON s.no = e.session_no
-             WHERE e.seq = $2 AND s.name = $1), 0)
-         ORDER BY position LIMIT $4",
-        &[&session_id, &at(after), &at(to), &limit],
-    )
-    .await
+    let sql = format!(
+        "{EVENT} WHERE e.session_no = (SELECT no FROM session WHERE name = $1) AND e.seq > $2 AND e.seq <= $3
+           AND e.position >= coalesce((SELECT a.position FROM event a JOIN session n ON n.no = a.session_no
+             WHERE a.seq = $2 AND n.name = $1), 0)
+         ORDER BY e.position LIMIT $4"
+    );
+    link.all(&sql, &[&session_id, &at(after), &at(to), &limit]).await
 }
 
 /// The kept state of a session, if there is one up to a position of the log at most: position, form, digest, state.
@@ -83,9 +87,28 @@ pub async fn keep_fold(link: &Link, session_id: &str, fold: FoldRow<'_>) -> Resu
 }
 
 /// The event recorded under a key.
-pub async fn event_by_key(link: &Link, key: &str) -> Result<Option<ReadEvent>> {
+pub async fn event_by_key(link: &Link, key: &str) -> Result<Option<Read<ReadEvent>>> {
+    let read = |row: &Row| {
+        Ok(ReadEvent {
+            seq: number(row, 0)?,
+            session_id: typed(get(row, 1)?, SessionId::new)?,
+            position: number(row, 2)?,
+            turn: number(row, 3)?,
+            kind: get(row, 4)?,
+            v: number(row, 5)?,
+            created_at: typed(get(row, 6)?, TryFrom::try_from)?,
+            body: get::<Option<String>>(row, 7)?.unwrap_or_default(),
+            idempotency_key: get(row, 8)?,
+            entry_hash: get::<Option<Vec<u8>>>(row, 9)?.unwrap_or_default(),
+        })
+    };
     let row = link.one(&format!("{EVENT} WHERE e.idempotency_key = $1"), &[&key]).await?;
-    row.as_ref().map(to_event).transpose()
+    row.map(|row| in_row(&row, read(&row))).transpose()
+}
+
+/// Whether an event is recorded under a key.
+pub async fn has_key(link: &Link, key: &str) -> Result<bool> {
+    Ok(link.one("SELECT 1 FROM event WHERE idempotency_key = $1", &[&key]).await?.is_some())
 }
 
 /// The content of a body.
@@ -101,26 +124,6 @@ pub async fn has_body(link: &Link, digest: &Sha, data: &str) -> Result<Option<bo
     row.map(|row| get(&row, 0)).transpose()
 }
 
-/// The thoughts of a session after one position of the log and up to another: type and first line.
-pub async fn trace(link: &Link, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>> {
-    let rows = link
-        .all(
-            "SELECT seq, type, left(content, 400) FROM thought
-             WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq > $2 AND seq <= $3
-             ORDER BY step_index",
-            &[&session_id, &at(after), &at(to)],
-        )
-        .await?;
-    let thought = |row: &Row| {
-        Ok(TraceThought {
-            seq: number(row, 0)?,
-            kind: typed(get(row, 1)?, |word: String| word.parse())?,
-            first_line: traced(get(row, 2)?).to_string(),
-        })
-    };
-    rows.iter().map(thought).collect()
-}
-
 /// Where the newest thought of a session up to a position of the log is.
 pub async fn newest_thought(link: &Link, session_id: &str, to: u64) -> Result<Option<u64>> {
     let row = link
@@ -133,41 +136,19 @@ pub async fn newest_thought(link: &Link, session_id: &str, to: u64) -> Result<Op
     row.map(|row| number(&row, 0)).transpose()
 }
 
-/// A stored brief.
-pub async fn brief(link: &Link, id: &str) -> Result<Option<ReadBrief>> {
-    let row = link
-        .one(
-            "SELECT b.seq, b.id, s.name, b.created_at, b.hash, b.data
-             FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
-            &[&id],
-        )
-        .await?;
-    row.map(|row| {
-        Ok(ReadBrief {
-            seq: number(&row, 0)?,
-            id: typed(get(&row, 1)?, BriefId::new)?,
-            session_id: typed(get(&row, 2)?, SessionId::new)?,
-            created_at: typed(get(&row, 3)?, TryFrom::try_from)?,
-            hash: sha(&row, 4)?,
-            data: get(&row, 5)?,
-        })
-    })
-    .transpose()
+/// A query of the columns that [`read_brief`] reads.
+fn brief_where(condition: &str) -> String {
+    format!(
+        "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data, e.hash, {LEAVES}
+         FROM brief b LEFT JOIN session s ON s.no = b.session_no LEFT JOIN entry e ON e.seq = b.seq
+           LEFT JOIN redaction r ON r.target_seq = b.seq AND b.data IS NULL LEFT JOIN entry l ON l.seq = r.seq
+         {condition}"
+    )
 }
 
-/// Stored briefs, of one session or of all, newest first.
-pub async fn briefs(link: &Link, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>> {
-    let of_session = match session_id {
-        Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = $2)",
-        None => "WHERE $2::text IS NULL",
-    };
-    let sql = format!(
-        "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash
-         FROM brief b JOIN session s ON s.no = b.session_no {of_session} ORDER BY b.seq DESC LIMIT $1"
-    );
-    let rows = link.all(&sql, &[&at(limit), &session_id]).await?;
-    let head = |row: &Row| {
-        Ok(BriefHead {
+fn read_brief(row: &Row) -> Result<Read<ReadBrief>> {
+    let values = || {
+        Ok(ReadBrief {
             seq: number(row, 0)?,
             id: typed(get(row, 1)?, BriefId::new)?,
             session_id: typed(get(row, 2)?, SessionId::new)?,
@@ -175,9 +156,27 @@ pub async fn briefs(link: &Link, session_id: Option<&str>, limit: u64) -> Result
             turn: number(row, 4)?,
             created_at: typed(get(row, 5)?, TryFrom::try_from)?,
             hash: sha(row, 6)?,
+            data: get(row, 7)?,
+            entry_hash: sha_or_none(row, 8)?,
+            leaves: leaves(row, 9)?,
         })
     };
-    rows.iter().map(head).collect()
+    in_row(row, values())
+}
+
+/// A stored brief.
+pub async fn brief(link: &Link, id: &str) -> Result<Option<Read<ReadBrief>>> {
+    link.one(&brief_where("WHERE b.id = $1"), &[&id]).await?.as_ref().map(read_brief).transpose()
+}
+
+/// Stored briefs, of one session or of all, newest first.
+pub async fn briefs(link: &Link, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
+    let of_session = match session_id {
+        Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = $2)",
+        None => "WHERE $2::text IS NULL",
+    };
+    let sql = brief_where(&format!("{of_session} ORDER BY b.seq DESC LIMIT $1"));
+    link.all(&sql, &[&at(limit), &session_id]).await?.iter().map(read_brief).collect()
 }
 
 /// The number of a brief's session.

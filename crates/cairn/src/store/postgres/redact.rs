@@ -2,21 +2,39 @@
 
 use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
+use tokio_postgres::Row;
 
 use super::Result;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed, wrong_form};
 use crate::redact::Pieces;
-use crate::store::{Swept, Target};
+use crate::store::{Leaves, RedactionLeaf, Swept, Target};
 
 /// The tables that an erased text was in.
 const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];
 
-/// The bytes of the entry that records the redaction of what stands at a position.
-pub async fn redaction(link: &Link, target_seq: u64) -> Result<Option<Vec<u8>>> {
-    let sql = "SELECT e.leaf FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = $1";
-    link.one(sql, &[&at(target_seq)]).await?.map(|row| get(&row, 0)).transpose()
+/// The entry that records the redaction of the record at a position.
+pub async fn redaction(link: &Link, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+    let sql =
+        "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = $1";
+    let row = link.one(sql, &[&at(target_seq)]).await?;
+    row.map(|row| Ok(RedactionLeaf { seq: number(&row, 0)?, leaf: get(&row, 1)?, hash: get(&row, 2)? }))
+        .transpose()
+}
+
+/// The columns that [`leaves`] reads: `e` is a record's own entry, `r` its redaction and `l` the entry of that.
+pub const LEAVES: &str = "CASE WHEN l.seq IS NOT NULL THEN e.leaf END, l.seq, l.leaf, l.hash";
+
+/// The entries of a record: its own, and that of its redaction. None without a redaction.
+pub fn leaves(row: &Row, first: usize) -> Result<Option<Leaves>> {
+    let Some(own) = get::<Option<Vec<u8>>>(row, first)? else { return Ok(None) };
+    let redaction = RedactionLeaf {
+        seq: number(row, first + 1)?,
+        leaf: get(row, first + 2)?,
+        hash: get(row, first + 3)?,
+    };
+    Ok(Some(Leaves { own, redaction }))
 }
 
 /// The key of a sealed content.

@@ -1,11 +1,12 @@
 //! Values of rows. What has another form than Cairn writes was not written by it, and is said to be damaged.
 
 use cairn_core::Sha;
+use cairn_core::entry::Salt;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::Result;
-use crate::store::StoreError;
+use crate::store::{Damage, Read, StoreError};
 
 /// Says that a stored value is not what it should be.
 pub fn wrong_form() -> StoreError {
@@ -30,6 +31,28 @@ pub fn number_or_none(row: &Row, column: usize) -> Result<Option<u64>> {
 /// A hash.
 pub fn sha(row: &Row, column: usize) -> Result<Sha> {
     get::<&[u8]>(row, column)?.try_into().map(Sha).map_err(|_| wrong_form())
+}
+
+/// The same, if there is one.
+pub fn sha_or_none(row: &Row, column: usize) -> Result<Option<Sha>> {
+    get::<Option<&[u8]>>(row, column)?.map(|_| sha(row, column)).transpose()
+}
+
+/// The salt of a commitment, if there is one.
+pub fn salt(row: &Row, column: usize) -> Result<Option<Salt>> {
+    get::<Option<&[u8]>>(row, column)?.map(|salt| salt.try_into().map_err(|_| wrong_form())).transpose()
+}
+
+/// A row whose values have the wrong form is damage to the record at the position in its first column; anything else is
+/// trouble with the server.
+pub fn in_row<T>(row: &Row, read: Result<T>) -> Result<Read<T>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(StoreError::Damaged(what)) => {
+            Ok(Err(number(row, 0).map_or_else(|_| Damage::new(&*what), |seq| Damage::at(seq, &what))))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Takes a stored text as one of our types.

@@ -7,11 +7,11 @@ use tokio_postgres::types::{ToSql, Type};
 use super::Result;
 use super::connect::Link;
 use super::error::store_error;
-use super::read::thoughts_at;
 use super::row::{get, number, wrong_form};
-use crate::search::{SearchHit, Terms};
-use crate::store::SearchScope;
+use super::thoughts;
+use crate::search::Terms;
 use crate::store::words::{Counted, Phrase, Query, Weights, Words};
+use crate::store::{Damage, FoundThought, SearchScope};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;
@@ -39,7 +39,7 @@ pub async fn search(
     scope: &SearchScope<'_>,
     limit: usize,
     newest: usize,
-) -> Result<(Vec<SearchHit>, bool)> {
+) -> Result<(Vec<FoundThought>, bool)> {
     let query = Query::new(terms);
     let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
     let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
@@ -53,13 +53,20 @@ pub async fn search(
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     ranked.truncate(limit);
     let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
-    let mut thoughts = thoughts_at(link, &seqs).await?;
+    let mut thoughts = thoughts::at_places(link, &seqs).await?;
     let mut hits = Vec::with_capacity(ranked.len());
     for (rank, seq) in ranked {
-        let Some((thought, metadata)) = thoughts.remove(&seq) else { continue };
-        let content = if thought.sealed { "" } else { thought.content.as_str() };
-        let snippet = query.snippet(&[content, metadata.as_deref().unwrap_or("")]);
-        hits.push(SearchHit { thought, rank, snippet });
+        let read = thoughts.remove(&seq).unwrap_or_else(|| {
+            Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
+        });
+        let snippet = read.as_ref().map_or_else(
+            |_| String::new(),
+            |read| {
+                let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
+                query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
+            },
+        );
+        hits.push(FoundThought { read, rank, snippet });
     }
     Ok((hits, more))
 }

@@ -5,7 +5,7 @@ use cairn_core::id::SessionId;
 use super::Result;
 use super::connect::Link;
 use super::row::{at, get, number, number_or_none, typed};
-use crate::store::SessionCounts;
+use crate::store::{ChainOf, SessionCounts};
 use tokio_postgres::Row;
 
 /// Sessions by their newest record, newest first.
@@ -66,4 +66,13 @@ pub async fn shape(link: &Link, session_id: &str, from: u64, limit: i64) -> Resu
         &[&session_id, &at(from), &limit],
     )
     .await
+}
+
+/// How many thoughts a session or task has, by its head.
+pub async fn chain_length(link: &Link, of: ChainOf<'_>) -> Result<Option<u64>> {
+    let (sql, name) = match of {
+        ChainOf::Task(name) => ("SELECT length FROM task WHERE name = $1", name),
+        ChainOf::Session(name) => ("SELECT length FROM session WHERE name = $1", name),
+    };
+    link.one(sql, &[&name]).await?.map(|row| number(&row, 0)).transpose()
 }

@@ -46,7 +46,8 @@ pub async fn insert(link: &Link, row: &TokenRow) -> Result<()> {
             &[id, name, &scope.as_str(), agent_id, &row.sha256, &created_at.as_str()],
         )
         .await?;
-    if added == 0 { Err(StoreError::Taken("id")) } else { Ok(()) }
+    // A row that a trigger dropped is not there either; reading it back tells.
+    if added == 0 && token(link, id).await?.is_some() { Err(StoreError::Taken("id")) } else { Ok(()) }
 }
 
 /// Sets when a token was revoked and last used.

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use cairn_core::Sha;
 use cairn_core::log::Node;
-use cairn_core::thought::Thought;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
 use super::place::Place;
-use super::{SqliteStore, context, fts5, memory, read, redact, token, wait_for_turn};
-use crate::context::ContextHead;
+use super::{SqliteStore, context, fts5, memory, redact, thoughts, token, wait_for_turn};
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, ReadEvent, RoadmapHead,
-    SessionHead, StoreError, StoreWriter, Target, TaskHead, ThoughtRow, TokenRow,
+    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, Read, ReadContext,
+    ReadThought, RedactionLeaf, RoadmapHead, SessionHead, StoreError, StoreWriter, Target, TaskHead,
+    ThoughtRow, TokenRow,
 };
 
 /// How long others are waited for before something is kept that can be done without.
@@ -233,8 +232,8 @@ impl Append for SqliteAppend<'_> {
         self.one("SELECT 1 FROM thought WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
     }
 
-    fn by_key(&mut self, key: &str) -> Result<Option<Thought>> {
-        read::thought_where(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
+    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
+        thoughts::one(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
     }
 
     fn contexts(&mut self) -> Result<u64> {
@@ -246,7 +245,7 @@ impl Append for SqliteAppend<'_> {
         context::roadmap(self.transaction, name).map_err(store_error)
     }
 
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
         let newest = context::history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
         Ok(newest.into_iter().next())
     }
@@ -280,8 +279,8 @@ impl Append for SqliteAppend<'_> {
         memory::head(self.transaction, session_id).map_err(store_error)
     }
 
-    fn event_by_key(&mut self, key: &str) -> Result<Option<ReadEvent>> {
-        memory::event_by_key(self.transaction, key).map_err(store_error)
+    fn has_event_key(&mut self, key: &str) -> Result<bool> {
+        memory::has_key(self.transaction, key).map_err(store_error)
     }
 
     fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
@@ -383,7 +382,7 @@ impl Append for SqliteAppend<'_> {
         self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], |row| row.get(0))
     }
 
-    fn redaction(&mut self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
         redact::redaction(self.transaction, target_seq).map_err(store_error)
     }
 

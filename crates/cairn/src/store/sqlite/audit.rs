@@ -7,7 +7,7 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::audit_error;
-use super::{BUSY, SqliteStore, check, memory, redact, structure};
+use super::{BUSY, SqliteStore, check, memory, redact, sessions, structure};
 use crate::store::{
     Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
     StoredEvent, StoredFold, StoredThought, Totals,
@@ -466,14 +466,7 @@ impl Audit for SqliteAudit {
     }
 
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
-        match of {
-            ChainOf::Task(name) => {
-                self.one("SELECT length FROM task WHERE name = ?1", [name], |row| row.get(0))
-            }
-            ChainOf::Session(name) => {
-                self.one("SELECT length FROM session WHERE name = ?1", [name], |row| row.get(0))
-            }
-        }
+        sessions::chain_length(&self.connection, of).map_err(audit_error)
     }
 
     fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool> {

@@ -3,35 +3,48 @@
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
-use cairn_core::thought::Thought;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
+use super::error::in_row;
 use super::fts5;
-use super::read::{THOUGHT, to_thought, typed, typed_or_none};
+use super::read::typed;
 use super::search::any_of;
 use crate::context::{ContextHead, NodeHit};
 use crate::search::{MATCH_END, MATCH_START, Terms, passage};
-use crate::store::{ContextRow, RoadmapHead};
+use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
 
-/// The columns that [`to_head`] reads.
-const HEAD: &str = "SELECT c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.seq
-  FROM context c JOIN roadmap r ON r.no = c.roadmap_no JOIN snapshot s ON s.no = c.snapshot_no";
+/// The columns that [`read`] reads.
+const HEAD: &str =
+    "SELECT c.seq, c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.salt,
+    c.position, octet_length(s.data), e.hash
+  FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no LEFT JOIN snapshot s ON s.no = c.snapshot_no
+    LEFT JOIN entry e ON e.seq = c.seq";
 
-fn to_head(row: &Row<'_>) -> rusqlite::Result<ContextHead> {
-    Ok(ContextHead {
-        context_id: row.get(0)?,
-        roadmap_id: typed(row.get(1)?, RoadmapId::new)?,
-        content_hash: Sha(row.get(2)?),
-        node_count: row.get(3)?,
-        created_at: typed(row.get(4)?, TryFrom::try_from)?,
-        metadata: typed_or_none(row.get(5)?, |text| serde_json::from_str(&text))?,
-        seq: row.get(6)?,
-    })
+fn read(row: &Row<'_>) -> rusqlite::Result<Read<ReadContext>> {
+    let values = || {
+        Ok(ReadContext {
+            head: ContextHead {
+                seq: row.get(0)?,
+                context_id: row.get(1)?,
+                roadmap_id: typed(row.get(2)?, RoadmapId::new)?,
+                content_hash: Sha(row.get(3)?),
+                node_count: row.get(4)?,
+                created_at: typed(row.get(5)?, TryFrom::try_from)?,
+                metadata: None,
+            },
+            metadata: row.get(6)?,
+            salt: row.get(7)?,
+            position: row.get(8)?,
+            content_length: row.get::<_, Option<u64>>(9)?.unwrap_or(0),
+            entry_hash: row.get::<_, Option<[u8; 32]>>(10)?.map(Sha),
+        })
+    };
+    in_row(row, values())
 }
 
 /// One snapshot's head.
-pub fn head(connection: &Connection, id: u64) -> rusqlite::Result<Option<ContextHead>> {
-    connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], to_head).optional()
+pub fn head(connection: &Connection, id: u64) -> rusqlite::Result<Option<Read<ReadContext>>> {
+    connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], read).optional()
 }
 
 /// The newest snapshots of a roadmap, of all or of those before one, newest first.
@@ -40,37 +53,32 @@ pub fn history(
     roadmap: &str,
     before: Option<u64>,
     limit: u64,
-) -> rusqlite::Result<Vec<ContextHead>> {
+) -> rusqlite::Result<Vec<Read<ReadContext>>> {
     let before = before.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
     connection
         .prepare_cached(&format!(
             "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1) AND (?2 IS NULL OR c.id < ?2)
              ORDER BY c.position DESC LIMIT ?3"
         ))?
-        .query_map(params![roadmap, before, limit], to_head)?
+        .query_map(params![roadmap, before, limit], read)?
         .collect()
 }
 
-/// How many thoughts name a snapshot, and the newest of them, newest first.
-pub fn thoughts_on(connection: &Connection, id: u64, limit: u64) -> rusqlite::Result<(u64, Vec<Thought>)> {
+/// How many thoughts name a snapshot.
+pub fn count_on(connection: &Connection, id: u64) -> rusqlite::Result<u64> {
     let id = i64::try_from(id).unwrap_or(i64::MAX);
-    let total = connection
+    connection
         .prepare_cached("SELECT count(*) FROM thought WHERE context_id = ?1")?
-        .query_row([id], |row| row.get(0))?;
-    let thoughts = connection
-        .prepare_cached(&format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2"))?
-        .query_map(params![id, limit], |row| to_thought(connection, row))?
-        .collect::<rusqlite::Result<_>>()?;
-    Ok((total, thoughts))
+        .query_row([id], |row| row.get(0))
 }
 
 /// The newest snapshot of every roadmap, or of one.
-pub fn current(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<Vec<ContextHead>> {
+pub fn current(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<Vec<Read<ReadContext>>> {
     connection
         .prepare_cached(&format!(
             "{HEAD} WHERE c.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name"
         ))?
-        .query_map([roadmap], to_head)?
+        .query_map([roadmap], read)?
         .collect()
 }
 
@@ -86,7 +94,7 @@ pub fn data(connection: &Connection, id: u64) -> rusqlite::Result<Option<String>
 }
 
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
-const DECISIONS: &str = "FROM roadmap r
+pub const DECISIONS: &str = "FROM roadmap r
     JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
     JOIN context c ON c.roadmap_no = r.no
     CROSS JOIN thought t ON t.context_id = c.id
@@ -99,18 +107,6 @@ pub fn count_decisions(connection: &Connection, roadmap: Option<&str>) -> rusqli
             "SELECT count(*), coalesce(sum(c.snapshot_no <> l.snapshot_no), 0) {DECISIONS}"
         ))?
         .query_row([roadmap], |row| Ok((row.get(0)?, row.get(1)?)))
-}
-
-/// The newest `limit` of the latter.
-pub fn drifted(connection: &Connection, roadmap: Option<&str>, limit: u64) -> rusqlite::Result<Vec<Thought>> {
-    connection
-        .prepare_cached(&format!(
-            "{THOUGHT} WHERE t.seq IN (
-               SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
-             ORDER BY t.seq DESC"
-        ))?
-        .query_map(params![roadmap, limit], |row| to_thought(connection, row))?
-        .collect()
 }
 
 /// Nodes of the covered snapshots that match, best first.

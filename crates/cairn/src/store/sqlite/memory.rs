@@ -1,13 +1,15 @@
 //! Working memory: events of sessions, the contents they name, stored briefs.
 
 use cairn_core::Sha;
-use cairn_core::brief::TraceThought;
 use cairn_core::id::{BriefId, SessionId};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::error::in_row;
 use super::read::typed;
+use super::redact;
 use crate::store::{
-    BriefHead, BriefRow, EventRow, EventText, FoldRow, MemoryHead, ReadBrief, ReadEvent, StoredFold, traced,
+    BriefRow, EventRow, EventText, FoldRow, MemoryHead, Read, ReadBrief, ReadEvent, StoredFold,
 };
 
 /// How far a session's memory has come; none if it has none.
@@ -23,21 +25,11 @@ pub fn head(connection: &Connection, session_id: &str) -> rusqlite::Result<Optio
         .optional()
 }
 
-/// The columns that [`to_event`] reads.
-const EVENT: &str = "SELECT e.seq, s.name, e.turn, e.kind, e.v, e.created_at, e.body
-  FROM event e JOIN session s ON s.no = e.session_no";
-
-fn to_event(row: &Row<'_>) -> rusqlite::Result<ReadEvent> {
-    Ok(ReadEvent {
-        seq: row.get(0)?,
-        session_id: typed(row.get(1)?, SessionId::new)?,
-        turn: row.get(2)?,
-        kind: row.get(3)?,
-        v: row.get(4)?,
-        created_at: typed(row.get(5)?, TryFrom::try_from)?,
-        body: row.get::<_, Option<String>>(6)?.unwrap_or_default(),
-    })
-}
+/// The columns of an event that readers get.
+const EVENT: &str =
+    "SELECT e.seq, s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key,
+    l.hash
+  FROM event e LEFT JOIN session s ON s.no = e.session_no LEFT JOIN entry l ON l.seq = e.seq";
 
 /// Visits the events of a session after one position of the log and up to another, in order.
 pub fn events(
@@ -48,24 +40,31 @@ pub fn events(
     visit: &mut dyn FnMut(EventText<'_>) -> bool,
 ) -> rusqlite::Result<()> {
     // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, turn, kind, v, created_at, body FROM event
-         WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq > ?2 AND seq <= ?3 AND position >=
-           coalesce((SELECT e.position FROM event e JOIN session s ON s.no = e.session_no
-             WHERE e.seq = ?2 AND s.name = ?1), 0)
-         ORDER BY position",
-    )?;
+    let mut statement = connection.prepare_cached(&format!(
+        "{EVENT} WHERE e.session_no = (SELECT no FROM session WHERE name = ?1) AND e.seq > ?2 AND e.seq <= ?3
+           AND e.position >= coalesce((SELECT a.position FROM event a JOIN session n ON n.no = a.session_no
+             WHERE a.seq = ?2 AND n.name = ?1), 0)
+         ORDER BY e.position"
+    ))?;
     let [after, to] = [after, to].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
     let mut rows = statement.query(params![session_id, after, to])?;
     while let Some(row) = rows.next()? {
+        // A value of another type becomes an empty one, which no hash of an entry matches.
         let text = |column| row.get_ref(column).map(|value| value.as_str().unwrap_or_default());
         let event = EventText {
             seq: row.get(0)?,
-            turn: row.get(1)?,
-            kind: text(2)?,
-            v: row.get(3)?,
-            created_at: text(4)?,
-            body: text(5)?,
+            session_id: text(1)?,
+            position: row.get(2)?,
+            turn: row.get(3)?,
+            kind: text(4)?,
+            v: row.get(5)?,
+            created_at: text(6)?,
+            body: text(7)?,
+            idempotency_key: match row.get_ref(8)? {
+                ValueRef::Null => None,
+                value => Some(value.as_str().unwrap_or_default()),
+            },
+            entry_hash: row.get_ref(9)?.as_blob().unwrap_or_default(),
         };
         if !visit(event) {
             break;
@@ -138,11 +137,30 @@ pub fn folds(connection: &Connection, visit: &mut dyn FnMut(StoredFold<'_>) -> b
 }
 
 /// The event recorded under a key.
-pub fn event_by_key(connection: &Connection, key: &str) -> rusqlite::Result<Option<ReadEvent>> {
+pub fn event_by_key(connection: &Connection, key: &str) -> rusqlite::Result<Option<Read<ReadEvent>>> {
+    let read = |row: &Row<'_>| {
+        Ok(ReadEvent {
+            seq: row.get(0)?,
+            session_id: typed(row.get(1)?, SessionId::new)?,
+            position: row.get(2)?,
+            turn: row.get(3)?,
+            kind: row.get(4)?,
+            v: row.get(5)?,
+            created_at: typed(row.get(6)?, TryFrom::try_from)?,
+            body: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
+            idempotency_key: row.get(8)?,
+            entry_hash: row.get::<_, Option<Vec<u8>>>(9)?.unwrap_or_default(),
+        })
+    };
     connection
         .prepare_cached(&format!("{EVENT} WHERE e.idempotency_key = ?1"))?
-        .query_row([key], to_event)
+        .query_row([key], |row| in_row(row, read(row)))
         .optional()
+}
+
+/// Whether an event is recorded under a key.
+pub fn has_key(connection: &Connection, key: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM event WHERE idempotency_key = ?1")?.exists([key])
 }
 
 /// The content of a body.
@@ -162,31 +180,6 @@ pub fn has_body(connection: &Connection, digest: &Sha, data: &str) -> rusqlite::
         .optional()
 }
 
-/// The thoughts of a session after one position of the log and up to another: type and first line.
-pub fn trace(
-    connection: &Connection,
-    session_id: &str,
-    after: u64,
-    to: u64,
-) -> rusqlite::Result<Vec<TraceThought>> {
-    let to = i64::try_from(to).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(
-            "SELECT seq, type, substr(content, 1, 400) FROM thought
-             WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq > ?2 AND seq <= ?3
-             ORDER BY step_index",
-        )?
-        .query_map(params![session_id, after, to], |row| {
-            let content: Option<String> = row.get(2)?;
-            Ok(TraceThought {
-                seq: row.get(0)?,
-                kind: typed(row.get(1)?, |word| word.parse())?,
-                first_line: traced(content.as_deref()).to_string(),
-            })
-        })?
-        .collect()
-}
-
 /// Where the newest thought of a session up to a position of the log is.
 pub fn newest_thought(connection: &Connection, session_id: &str, to: u64) -> rusqlite::Result<Option<u64>> {
     let to = i64::try_from(to).unwrap_or(i64::MAX);
@@ -199,23 +192,35 @@ pub fn newest_thought(connection: &Connection, session_id: &str, to: u64) -> rus
         .optional()
 }
 
-/// A stored brief.
-pub fn brief(connection: &Connection, id: &str) -> rusqlite::Result<Option<ReadBrief>> {
-    connection
-        .prepare_cached(
-            "SELECT b.seq, b.id, s.name, b.created_at, b.hash, b.data
-             FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
-        )?
-        .query_row([id], |row| {
-            Ok(ReadBrief {
-                seq: row.get(0)?,
-                id: typed(row.get(1)?, BriefId::new)?,
-                session_id: typed(row.get(2)?, SessionId::new)?,
-                created_at: typed(row.get(3)?, TryFrom::try_from)?,
-                hash: Sha(row.get(4)?),
-                data: row.get(5)?,
-            })
+/// The columns that [`read_brief`] reads.
+const BRIEF: &str = "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data, e.hash
+  FROM brief b LEFT JOIN session s ON s.no = b.session_no LEFT JOIN entry e ON e.seq = b.seq";
+
+fn read_brief(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Read<ReadBrief>> {
+    let values = || {
+        let (seq, data): (u64, Option<String>) = (row.get(0)?, row.get(7)?);
+        let leaves = if data.is_none() { redact::leaves(connection, seq)? } else { None };
+        Ok(ReadBrief {
+            seq,
+            id: typed(row.get(1)?, BriefId::new)?,
+            session_id: typed(row.get(2)?, SessionId::new)?,
+            node: row.get(3)?,
+            turn: row.get(4)?,
+            created_at: typed(row.get(5)?, TryFrom::try_from)?,
+            hash: Sha(row.get(6)?),
+            data,
+            entry_hash: row.get::<_, Option<[u8; 32]>>(8)?.map(Sha),
+            leaves,
         })
+    };
+    in_row(row, values())
+}
+
+/// A stored brief.
+pub fn brief(connection: &Connection, id: &str) -> rusqlite::Result<Option<Read<ReadBrief>>> {
+    connection
+        .prepare_cached(&format!("{BRIEF} WHERE b.id = ?1"))?
+        .query_row([id], |row| read_brief(connection, row))
         .optional()
 }
 
@@ -224,27 +229,14 @@ pub fn briefs(
     connection: &Connection,
     session_id: Option<&str>,
     limit: u64,
-) -> rusqlite::Result<Vec<BriefHead>> {
+) -> rusqlite::Result<Vec<Read<ReadBrief>>> {
     let of_session = match session_id {
         Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = ?2)",
         None => "WHERE ?2 IS NULL",
     };
     connection
-        .prepare_cached(&format!(
-            "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash
-             FROM brief b JOIN session s ON s.no = b.session_no {of_session} ORDER BY b.seq DESC LIMIT ?1"
-        ))?
-        .query_map(params![limit, session_id], |row| {
-            Ok(BriefHead {
-                seq: row.get(0)?,
-                id: typed(row.get(1)?, BriefId::new)?,
-                session_id: typed(row.get(2)?, SessionId::new)?,
-                node: row.get(3)?,
-                turn: row.get(4)?,
-                created_at: typed(row.get(5)?, TryFrom::try_from)?,
-                hash: Sha(row.get(6)?),
-            })
-        })?
+        .prepare_cached(&format!("{BRIEF} {of_session} ORDER BY b.seq DESC LIMIT ?1"))?
+        .query_map(params![limit, session_id], |row| read_brief(connection, row))?
         .collect()
 }
 

@@ -15,6 +15,7 @@ mod search;
 mod sessions;
 mod structure;
 mod sweep;
+mod thoughts;
 mod token;
 
 use std::fs;

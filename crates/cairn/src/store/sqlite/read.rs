@@ -4,43 +4,26 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
-use cairn_core::brief::TraceThought;
-use cairn_core::id::{ActionId, BriefId, ThoughtId};
-use cairn_core::thought::{SEALED, Thought, ThoughtType};
-use cairn_core::tree::Summary;
+use cairn_core::id::{BriefId, ThoughtId};
+use cairn_core::thought::ThoughtType;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{SqliteStore, context, memory, redact, sessions, sweep, token};
-use crate::context::{ContextHead, NodeHit};
+use super::{SqliteStore, context, memory, redact, sessions, sweep, thoughts, token};
+use crate::context::NodeHit;
 use crate::options::Durability;
-use crate::read::ActionThought;
 use crate::redact::Pieces;
-use crate::search::{SearchHit, Terms};
+use crate::search::Terms;
 use crate::store::{
-    Audit, BriefHead, Counts, EventText, FoldRow, ListFilter, LogHead, MemoryHead, ReadBrief, ReadEvent,
-    SearchScope, SessionCounts, Store, StoreError, StoreWriter, Swept, TokenRow,
+    Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
+    ReadContext, ReadEvent, ReadThought, RedactionLeaf, SearchScope, SessionCounts, Store, StoreError,
+    StoreWriter, Swept, Thoughts, TokenRow,
 };
 use crate::token::TokenInfo;
 use crate::verify::Progress;
 
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// The columns that [`to_thought`] reads.
-pub const THOUGHT: &str =
-    "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
-    t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
-    t.chain_hash
-  FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
-    LEFT JOIN thought p ON p.seq = t.parent_seq";
-
-/// The columns that [`to_summary`] reads, content cut to `?1` characters (all of it if that is negative).
-const SUMMARY: &str =
-    "SELECT t.id, t.type, iif(?1 < 0, t.content, substr(t.content, 1, ?1)), t.step_index, k.name,
-    t.agent_id, p.id, t.action_id, t.context_id, t.brief_id, t.timestamp, s.name, t.seq
-  FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
-    LEFT JOIN thought p ON p.seq = t.parent_seq";
 
 /// Takes a stored text as one of our types; what does not fit was not written by us.
 pub fn typed<T, E: std::error::Error + Send + Sync + 'static>(
@@ -58,90 +41,6 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     text.map(|text| typed(text, make)).transpose()
 }
 
-/// Reads a row of [`THOUGHT`].
-pub fn to_thought(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Thought> {
-    let metadata: Option<String> = row.get(13)?;
-    let (content, redacted) = match row.get(12)? {
-        Some(content) => (content, None),
-        None => (String::new(), Some(redact::why(connection, row.get(0)?)?)),
-    };
-    Ok(Thought {
-        seq: row.get(0)?,
-        id: typed(row.get(1)?, ThoughtId::new)?,
-        kind: typed(row.get(2)?, |word| word.parse())?,
-        task_id: typed(row.get(3)?, TryFrom::try_from)?,
-        session_id: typed(row.get(4)?, TryFrom::try_from)?,
-        step_index: row.get(5)?,
-        parent_id: typed_or_none(row.get(6)?, ThoughtId::new)?,
-        agent_id: typed(row.get(7)?, TryFrom::try_from)?,
-        action_id: typed_or_none(row.get(8)?, ActionId::new)?,
-        context_id: row.get(9)?,
-        brief_id: typed_or_none(row.get(10)?, BriefId::new)?,
-        timestamp: typed(row.get(11)?, TryFrom::try_from)?,
-        sealed: content.starts_with(SEALED),
-        content,
-        redacted,
-        metadata: typed_or_none(metadata, |text| serde_json::from_str(&text))?,
-        prev_hash: Sha(row.get(14)?),
-        hash: Sha(row.get(15)?),
-        content_hash: Sha(row.get(16)?),
-        chain_hash: Sha(row.get(17)?),
-    })
-}
-
-fn to_summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Summary> {
-    let (content, redacted) = match row.get::<_, Option<String>>(2)? {
-        Some(content) => (content, None),
-        None => (String::new(), Some(redact::why(connection, row.get(12)?)?)),
-    };
-    Ok(Summary {
-        id: typed(row.get(0)?, ThoughtId::new)?,
-        kind: typed(row.get(1)?, |word| word.parse())?,
-        sealed: content.starts_with(SEALED),
-        content,
-        redacted,
-        step_index: row.get(3)?,
-        task_id: typed(row.get(4)?, TryFrom::try_from)?,
-        agent_id: typed(row.get(5)?, TryFrom::try_from)?,
-        parent_id: typed_or_none(row.get(6)?, ThoughtId::new)?,
-        action_id: typed_or_none(row.get(7)?, ActionId::new)?,
-        context_id: row.get(8)?,
-        brief_id: typed_or_none(row.get(9)?, BriefId::new)?,
-        timestamp: typed(row.get(10)?, TryFrom::try_from)?,
-    })
-}
-
-/// The one thought for which `condition` holds.
-pub fn thought_where(
-    connection: &Connection,
-    condition: &str,
-    value: impl ToSql,
-) -> rusqlite::Result<Option<Thought>> {
-    connection
-        .prepare_cached(&format!("{THOUGHT} WHERE {condition}"))?
-        .query_row([value], |row| to_thought(connection, row))
-        .optional()
-}
-
-/// Lets a later page of a chain start at its place in the chain's index, instead of passing over all before it.
-///
-/// The plus sign keeps SQLite from that index inside: going back through the log from the cursor finds the
-/// place at once, since the cursor is the last record of the page before.
-fn starts_behind(after: Option<u64>, chain: &str, place: &str) -> String {
-    match after {
-        None => String::new(),
-        Some(_) => format!(
-            " AND t.{place} > coalesce((SELECT {place} FROM thought WHERE seq <= :after AND +{chain} = t.{chain}
-                ORDER BY seq DESC LIMIT 1), -1)"
-        ),
-    }
-}
-
-/// One more than is shown, so that the caller sees whether anything was cut.
-fn cut(chars: Option<usize>) -> i64 {
-    chars.and_then(|chars| i64::try_from(chars + 1).ok()).unwrap_or(-1)
-}
-
 impl Store for SqliteStore {
     fn writer(&self) -> Result<Box<dyn StoreWriter>> {
         self.open_writer()
@@ -155,15 +54,23 @@ impl Store for SqliteStore {
         })
     }
 
-    fn thought(&self, id: &str) -> Result<Option<Thought>> {
-        self.read(|connection| thought_where(connection, "t.id = ?1", id))
+    fn thoughts(
+        &self,
+        which: &Thoughts<'_>,
+        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.read(|connection| thoughts::visit(connection, which, visit))
+    }
+
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        self.read(|connection| sessions::chain_length(connection, of))
     }
 
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
         self.read(|connection| redact::seal_key(connection, seq))
     }
 
-    fn redaction(&self, target_seq: u64) -> Result<Option<Vec<u8>>> {
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
         self.read(|connection| redact::redaction(connection, target_seq))
     }
 
@@ -187,98 +94,6 @@ impl Store for SqliteStore {
         })
     }
 
-    fn list(&self, filter: &ListFilter<'_>, visit: &mut dyn FnMut(Thought) -> ControlFlow<()>) -> Result<()> {
-        let mut sql = THOUGHT.to_string();
-        let kind = filter.kind.map(|kind| kind.as_str());
-        let after = filter.after.map_or(-1, |after| after as i64);
-        let mut values: Vec<(&str, &dyn ToSql)> = vec![(":after", &after)];
-        sql.push_str(" WHERE t.seq > :after");
-        if let Some(task_id) = &filter.task_id {
-            sql.push_str(" AND t.task_no = (SELECT no FROM task WHERE name = :task)");
-            sql.push_str(&starts_behind(filter.after, "task_no", "position"));
-            values.push((":task", task_id));
-        }
-        if let Some(session_id) = &filter.session_id {
-            sql.push_str(" AND t.session_no = (SELECT no FROM session WHERE name = :session)");
-            sql.push_str(&starts_behind(filter.after, "session_no", "step_index"));
-            values.push((":session", session_id));
-        }
-        if let Some(kind) = &kind {
-            sql.push_str(" AND t.type = :type");
-            values.push((":type", kind));
-        }
-        if let Some(agent_id) = &filter.agent_id {
-            sql.push_str(" AND t.agent_id = :agent");
-            values.push((":agent", agent_id));
-        }
-        // Both chains grow in log order, so their index gives that order without sorting.
-        sql.push_str(match (filter.task_id, filter.session_id) {
-            (Some(_), _) => " ORDER BY t.task_no, t.position",
-            (None, Some(_)) => " ORDER BY t.session_no, t.step_index",
-            (None, None) => " ORDER BY t.seq",
-        });
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(&values[..])?;
-            while let Some(row) = rows.next()? {
-                if visit(to_thought(connection, row)?).is_break() {
-                    break;
-                }
-            }
-            Ok(())
-        })
-    }
-
-    fn session(&self, session_id: &str, chars: Option<usize>) -> Result<Vec<Summary>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached(&format!(
-                    "{SUMMARY} WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) ORDER BY t.step_index"
-                ))?
-                .query_map(params![cut(chars), session_id], |row| to_summary(connection, row))?
-                .collect()
-        })
-    }
-
-    fn path(&self, id: &str, chars: usize) -> Result<Vec<Summary>> {
-        self.read(|connection| {
-            let mut path: Vec<Summary> = Vec::new();
-            let mut by_id = connection.prepare_cached(&format!("{SUMMARY} WHERE t.id = ?2"))?;
-            let mut next = Some(id.to_string());
-            while let Some(id) = next.take() {
-                let read = |row: &Row<'_>| to_summary(connection, row);
-                let step = by_id.query_row(params![cut(Some(chars)), id], read).optional()?;
-                if let Some(step) = step {
-                    // A parent is always older; anything else is tampering and would not end.
-                    if path.last().is_some_and(|child| child.step_index <= step.step_index) {
-                        break;
-                    }
-                    next = step.parent_id.as_ref().map(|id| id.to_string());
-                    path.push(step);
-                }
-            }
-            path.reverse();
-            Ok(path)
-        })
-    }
-
-    fn for_action(&self, action_id: &str, chars: usize) -> Result<Vec<ActionThought>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached(&format!(
-                    "{SUMMARY} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?2)
-                       AND t.action_id = ?2 ORDER BY t.seq"
-                ))?
-                .query_map(params![cut(Some(chars)), action_id], |row| {
-                    Ok(ActionThought {
-                        thought: to_summary(connection, row)?,
-                        session_id: typed(row.get(11)?, TryFrom::try_from)?,
-                    })
-                })?
-                .collect()
-        })
-    }
-
     fn derived_through(&self) -> Result<u64> {
         self.read(|connection| {
             connection.prepare_cached("SELECT through FROM derived")?.query_row([], |row| row.get(0))
@@ -291,15 +106,20 @@ impl Store for SqliteStore {
         scope: &SearchScope<'_>,
         limit: usize,
         newest: usize,
-    ) -> Result<(Vec<SearchHit>, bool)> {
+    ) -> Result<(Vec<FoundThought>, bool)> {
         self.read(|connection| super::search::search(connection, terms, scope, limit, newest))
     }
 
-    fn context(&self, id: u64) -> Result<Option<ContextHead>> {
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
         self.read(|connection| context::head(connection, id))
     }
 
-    fn context_history(&self, roadmap_id: &str, before: Option<u64>, limit: u64) -> Result<Vec<ContextHead>> {
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>> {
         self.read(|connection| context::history(connection, roadmap_id, before, limit))
     }
 
@@ -307,11 +127,11 @@ impl Store for SqliteStore {
         self.read(|connection| Ok(context::roadmap(connection, roadmap_id)?.map_or(0, |head| head.length)))
     }
 
-    fn thoughts_on(&self, context_id: u64, limit: u64) -> Result<(u64, Vec<Thought>)> {
-        self.read(|connection| context::thoughts_on(connection, context_id, limit))
+    fn count_on(&self, context_id: u64) -> Result<u64> {
+        self.read(|connection| context::count_on(connection, context_id))
     }
 
-    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<ContextHead>> {
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
         self.read(|connection| context::current(connection, roadmap_id))
     }
 
@@ -325,10 +145,6 @@ impl Store for SqliteStore {
 
     fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
         self.read(|connection| context::count_decisions(connection, roadmap_id))
-    }
-
-    fn drifted(&self, roadmap_id: Option<&str>, limit: u64) -> Result<Vec<Thought>> {
-        self.read(|connection| context::drifted(connection, roadmap_id, limit))
     }
 
     fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>> {
@@ -349,7 +165,7 @@ impl Store for SqliteStore {
         self.read(|connection| memory::fold(connection, session_id, to, visit))
     }
 
-    fn event_by_key(&self, key: &str) -> Result<Option<ReadEvent>> {
+    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>> {
         self.read(|connection| memory::event_by_key(connection, key))
     }
 
@@ -357,35 +173,20 @@ impl Store for SqliteStore {
         self.read(|connection| memory::body(connection, digest))
     }
 
-    fn trace(&self, session_id: &str, after: u64, to: u64) -> Result<Vec<TraceThought>> {
-        self.read(|connection| memory::trace(connection, session_id, after, to))
-    }
-
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
         self.read(|connection| memory::newest_thought(connection, session_id, to))
     }
 
-    fn brief(&self, id: &str) -> Result<Option<ReadBrief>> {
+    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>> {
         self.read(|connection| memory::brief(connection, id))
     }
 
-    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<BriefHead>> {
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
         self.read(|connection| memory::briefs(connection, session_id, limit))
     }
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
         self.read(|connection| sessions::newest_first(connection, before, limit))
-    }
-
-    fn first_thought(&self, session_id: &str, chars: usize) -> Result<Option<Summary>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached(&format!(
-                    "{SUMMARY} WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) AND t.step_index = 0"
-                ))?
-                .query_row(params![cut(Some(chars)), session_id], |row| to_summary(connection, row))
-                .optional()
-        })
     }
 
     fn steps(
@@ -400,19 +201,6 @@ impl Store for SqliteStore {
 
     fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
         self.read(|connection| sessions::shape(connection, session_id, visit))
-    }
-
-    fn thoughts_at(&self, seqs: &[u64], chars: usize) -> Result<Vec<(u64, Summary)>> {
-        self.read(|connection| {
-            let mut at = connection.prepare_cached(&format!("{SUMMARY} WHERE t.seq = ?2"))?;
-            let mut found = Vec::with_capacity(seqs.len());
-            for seq in seqs {
-                let read = |row: &Row<'_>| to_summary(connection, row);
-                let thought = at.query_row(params![cut(Some(chars)), seq], read).optional()?;
-                found.extend(thought.map(|thought| (*seq, thought)));
-            }
-            Ok(found)
-        })
     }
 
     fn token(&self, id: &str) -> Result<Option<TokenRow>> {

@@ -2,32 +2,35 @@
 
 use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
-use cairn_core::redaction::Redaction;
-use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::fts5;
 use super::read::typed;
-use crate::redact::Said;
-use crate::store::Target;
+use crate::store::{Leaves, RedactionLeaf, Target};
 
 /// Pages that are overwritten at a time.
 const AT_A_TIME: i64 = 4096;
 
-/// The bytes of the entry that records the redaction of what stands at a position.
-pub fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<Vec<u8>>> {
+/// The entry that records the redaction of the record at a position.
+pub fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<RedactionLeaf>> {
     connection
         .prepare_cached(
-            "SELECT e.leaf FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
+            "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
         )?
-        .query_row([target_seq], |row| row.get(0))
+        .query_row([target_seq], |row| {
+            Ok(RedactionLeaf { seq: row.get(0)?, leaf: row.get(1)?, hash: row.get(2)? })
+        })
         .optional()
 }
 
-/// Why the text at a position is not there. Without a redaction it was not Cairn that took it.
-pub fn why(connection: &Connection, target_seq: u64) -> rusqlite::Result<Redaction> {
-    let said = redaction(connection, target_seq)?.and_then(|leaf| Said::read(&leaf));
-    said.map(Said::redaction).ok_or_else(|| FromSqlError::InvalidType.into())
+/// The entries of a redacted record: its own, and that of its redaction. None without a redaction.
+pub fn leaves(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Leaves>> {
+    let Some(redaction) = redaction(connection, seq)? else { return Ok(None) };
+    let own = connection
+        .prepare_cached("SELECT leaf FROM entry WHERE seq = ?1")?
+        .query_row([seq], |row| row.get(0))
+        .optional()?;
+    Ok(own.map(|own| Leaves { own, redaction }))
 }
 
 /// The key of a sealed content.

@@ -1,11 +1,10 @@
 //! Full-text search with FTS5.
 
-use cairn_core::thought::Thought;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::read::thought_where;
-use crate::search::{MATCH_END, MATCH_START, SearchHit, Term, Terms, passage};
-use crate::store::SearchScope;
+use super::thoughts;
+use crate::search::{MATCH_END, MATCH_START, Term, Terms, passage};
+use crate::store::{Damage, FoundThought, SearchScope};
 
 /// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
 pub fn search(
@@ -14,7 +13,7 @@ pub fn search(
     scope: &SearchScope<'_>,
     limit: usize,
     newest: usize,
-) -> rusqlite::Result<(Vec<SearchHit>, bool)> {
+) -> rusqlite::Result<(Vec<FoundThought>, bool)> {
     let Some(expression) = expression(connection, terms, scope)? else {
         return Ok((Vec::new(), false));
     };
@@ -41,11 +40,14 @@ pub fn search(
     let (words, marks) = (of_words(terms), [MATCH_START, MATCH_END].map(String::from));
     let mut hits = Vec::with_capacity(found.len());
     for (seq, rank) in found {
-        let thought: Option<Thought> = thought_where(connection, "t.seq = ?1", seq)?;
-        if let Some(thought) = thought {
-            let snippet = passages.query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))?;
-            hits.push(SearchHit { thought, rank, snippet: passage(snippet) });
-        }
+        let read = thoughts::one(connection, "t.seq = ?1", seq)?.unwrap_or_else(|| {
+            Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
+        });
+        let snippet: Option<String> = passages
+            .query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))
+            .optional()?
+            .flatten();
+        hits.push(FoundThought { read, rank, snippet: passage(snippet.unwrap_or_default()) });
     }
     Ok((hits, oldest.is_some()))
 }

@@ -2,10 +2,10 @@
 
 use cairn_core::id::SessionId;
 use cairn_core::thought::ThoughtType;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::read::typed;
-use crate::store::SessionCounts;
+use crate::store::{ChainOf, SessionCounts};
 
 /// Sessions by their newest record, newest first.
 pub fn newest_first(
@@ -81,4 +81,13 @@ pub fn shape(
         visit(row.get(0)?, row.get(1)?);
     }
     Ok(())
+}
+
+/// How many thoughts a session or task has, by its head.
+pub fn chain_length(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Result<Option<u64>> {
+    let (sql, name) = match of {
+        ChainOf::Task(name) => ("SELECT length FROM task WHERE name = ?1", name),
+        ChainOf::Session(name) => ("SELECT length FROM session WHERE name = ?1", name),
+    };
+    connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
 }

@@ -1,16 +1,19 @@
 //! Bundles to be checked, and the tools of somebody who forges them.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use cairn::bundle::{self, BundleReport, ExportOptions, Selection};
 use cairn::core::canonical;
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::{SigningKey, VerifyingKey};
 use cairn::{BriefRequest, Cairn, Finding, NewSession, NewThought, Sha, ThoughtType};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::harness::TestCairn;
 
@@ -126,7 +129,7 @@ for line in sys.stdin:
 "#;
 
 /// What the other verifier says.
-fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
+pub fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
     static PYTHON: Mutex<Option<(Child, BufReader<ChildStdout>)>> = Mutex::new(None);
     let mut process = PYTHON.lock().unwrap_or_else(PoisonError::into_inner);
     let (child, output) = process.get_or_insert_with(|| {
@@ -136,8 +139,10 @@ fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
         let output = BufReader::new(child.stdout.take().unwrap());
         (child, output)
     });
-    let arguments: Vec<String> =
-        [file.display().to_string()].into_iter().chain(keys.iter().map(ToString::to_string)).collect();
+    let arguments: Vec<String> = [file.display().to_string()]
+        .into_iter()
+        .chain(keys.iter().map(|key| format!("--key={key}")))
+        .collect();
     writeln!(child.stdin.as_mut().unwrap(), "{}", json!(arguments)).unwrap();
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
@@ -146,7 +151,7 @@ fn in_one_process(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
 
 /// Runs the other verifier, as a person would.
 pub fn python(file: &Path, keys: &[VerifyingKey]) -> (i32, String) {
-    let keys = keys.iter().map(ToString::to_string);
+    let keys = keys.iter().flat_map(|key| ["--key".to_string(), key.to_string()]);
     let run = Command::new("python3").args(["-B", "-O", SCRIPT]).arg(file).args(keys).output().unwrap();
     let errors = String::from_utf8_lossy(&run.stderr);
     assert_eq!(errors, "", "a finding, not a traceback");
@@ -224,6 +229,43 @@ impl Bundle {
         self.lines.iter().filter_map(|line| line.get("leaf")?.as_str()).collect()
     }
 
+    /// Makes a bundle of the whole log one of a part: the entries at these places, with proofs under the root of all
+    /// entries, and the last checkpoint alone.
+    pub fn part(&self, selection: Value, places: &BTreeSet<usize>) -> Bundle {
+        let leaves: Vec<Sha> = self.entries().iter().map(|leaf| leaf_hash(leaf.as_bytes())).collect();
+        let mut header = self.lines[0].clone();
+        header["full"] = json!(false);
+        header["selection"] = selection;
+        let mut contents: Map<String, Value> =
+            self.lines.iter().filter_map(|line| line.get("bodies")?.as_object().cloned()).flatten().collect();
+        let mut lines = vec![header];
+        for place in places {
+            let mut line = self.lines[1 + place].clone();
+            if line.get("bodies").is_some() {
+                let body: Value = line["body"]
+                    .as_str()
+                    .and_then(|body| serde_json::from_str(body).ok())
+                    .unwrap_or_default();
+                let named = body["ops"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|op| op["body"]["sha256"].as_str());
+                line["bodies"] =
+                    named.filter_map(|digest| contents.remove_entry(digest)).collect::<Map<_, _>>().into();
+            }
+            let proof: Vec<String> =
+                proof(*place, &leaves).iter().map(|hash| STANDARD.encode(hash.0)).collect();
+            line["proof"] = json!(proof);
+            lines.push(line);
+        }
+        let redacted = lines.iter().filter(|line| line["leaf"].as_str().is_some_and(is_redaction)).count();
+        lines.extend_from_slice(&self.lines[self.lines.len() - 3..]);
+        let manifest = lines.last_mut().unwrap();
+        manifest["manifest"] = json!({"entries": places.len(), "redacted": redacted, "sha256": ""});
+        Bundle { lines }
+    }
+
     /// Recomputes all that does not take a key: size, root, the last checkpoint (which `keys` sign), the manifest.
     pub fn rebuilt(mut self, keys: &[&SigningKey]) -> Bundle {
         let mut edge = Edge::empty();
@@ -234,12 +276,41 @@ impl Bundle {
         let note = Checkpoint::new(&origin, size, root).unwrap().signed(keys).unwrap().to_string();
         let last = self.lines.len() - 3;
         self.lines[last]["checkpoint"] = json!(note);
-        let redacted = self.entries().iter().filter(|leaf| leaf.contains("\"kind\":\"redaction\"")).count();
+        let redacted = self.entries().iter().filter(|leaf| is_redaction(leaf)).count();
         let manifest = self.lines.len() - 1;
         self.lines[manifest]["manifest"]["entries"] = json!(size);
         self.lines[manifest]["manifest"]["redacted"] = json!(redacted);
         self
     }
+}
+
+fn is_redaction(leaf: &str) -> bool {
+    leaf.contains("\"kind\":\"redaction\"")
+}
+
+/// The root of some leaves (RFC 9162, 2.1.1).
+fn root(leaves: &[Sha]) -> Sha {
+    match leaves {
+        [leaf] => *leaf,
+        _ => {
+            let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+            Sha::of_parts(&[&[1], &root(left).0, &root(right).0])
+        }
+    }
+}
+
+/// The inclusion proof of a leaf (RFC 9162, 2.1.3.1).
+fn proof(place: usize, leaves: &[Sha]) -> Vec<Sha> {
+    if leaves.len() == 1 {
+        return Vec::new();
+    }
+    let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+    let (mut hashes, other) = match place.checked_sub(left.len()) {
+        None => (proof(place, left), right),
+        Some(place) => (proof(place, right), left),
+    };
+    hashes.push(root(other));
+    hashes
 }
 
 /// The checkpoint of that number, from 0.

@@ -189,7 +189,7 @@ fn the_other_verifier_runs_anywhere() {
     assert_eq!(expected.0, 0, "{}", expected.1);
     for mode in ["-B", "-OO", "-I"] {
         let mut command = Command::new("python3");
-        command.args([mode, SCRIPT, "-", &keys[0].to_string()]).stdout(Stdio::piped());
+        command.args([mode, SCRIPT, "-", "--key", &keys[0].to_string()]).stdout(Stdio::piped());
         // A pipe, which can be read once and not rewound.
         let mut cat = Command::new("cat").arg(&file).stdout(Stdio::piped()).spawn().unwrap();
         let run = command.stdin(cat.stdout.take().unwrap()).output().unwrap();

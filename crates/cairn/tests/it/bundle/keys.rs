@@ -120,6 +120,13 @@ impl Signed {
     }
 }
 
+/// A bundle of a log whose key was rotated.
+pub fn rotated(selection: Selection) -> Vec<u8> {
+    let mut log = Signed::new();
+    log.rotate();
+    export(log.cairn(), selection)
+}
+
 fn foreign(origin: &str) -> SigningKey {
     SigningKey::from_seed(origin, [9; 32]).unwrap()
 }

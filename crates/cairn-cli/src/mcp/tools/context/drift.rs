@@ -15,7 +15,7 @@ pub static DRIFT: Tool = Tool {
         Arg { required: false, about: "only this roadmap", ..ROADMAP },
         Arg::new("limit", Kind::Integer(1, 1000), "default 100"),
     ],
-    data: &["plans", "decisions", "drifted", "results"],
+    data: &["plans", "decisions", "drifted", "results", "damaged"],
     call: Call::Read(drift),
 };
 

@@ -12,7 +12,7 @@ pub static HISTORY: Tool = Tool {
     title: "List a roadmap's snapshots",
     description: "List the snapshots of a roadmap, newest first, with shortened hashes. Use it to find a context_id.",
     args: &[ROADMAP, Arg::new("limit", Kind::Integer(1, 100), "default 10")],
-    data: &["roadmap_id", "count", "contexts"],
+    data: &["roadmap_id", "count", "contexts", "damaged"],
     call: Call::Read(history),
 };
 
