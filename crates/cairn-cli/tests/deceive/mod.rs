@@ -16,7 +16,7 @@ mod ground;
 mod readers;
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ use std::time::{Duration, Instant, SystemTime};
 use changes::{Amount, Change};
 use ground::Ground;
 use readers::{Place, Reader};
+use serde_json::Value;
 
 /// Of the test command.
 const SHORT: Amount = Amount { bytes: 1300, in_use: true, pages: 160, keys: 16, rows: 1 };
@@ -208,7 +209,7 @@ impl Trial<'_> {
             if now == *before {
                 continue;
             }
-            if !is_damage(&now) {
+            if !is_told(before, &now) {
                 return Err(Deceived(format!("{}: {}", reader.name(), difference(before, &now))));
             }
             met = Met::Damaged;
@@ -235,9 +236,42 @@ fn is_failure(answer: &str) -> bool {
         .any(|sign| answer.contains(sign))
 }
 
-/// Whether an answer says that what is stored is not what was recorded.
-fn is_damage(answer: &str) -> bool {
-    answer.contains("DAMAGED")
+/// Whether an answer says that something is damaged, and shows nothing else than before.
+fn is_told(before: &str, now: &str) -> bool {
+    if !now.contains("DAMAGED") && !now.contains("damaged") {
+        return false;
+    }
+    let shown = |answer: &str| {
+        let mut records = BTreeSet::new();
+        answer
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .for_each(|line| collect(&line, &mut records));
+        records
+    };
+    shown(now).is_subset(&shown(before))
+}
+
+/// Collects each record in an answer, without what is nested in it.
+fn collect(answer: &Value, records: &mut BTreeSet<String>) {
+    match answer {
+        Value::Array(list) => list.iter().for_each(|value| collect(value, records)),
+        Value::Object(members) => {
+            if members.contains_key("id") && !members.contains_key("damaged") {
+                let own = members.iter().filter(|(_, value)| !value.is_array() && !value.is_object());
+                records.insert(own.map(|(name, value)| format!("{name}: {value}\n")).collect());
+            }
+            members
+                .iter()
+                .filter(|(name, _)| *name != "damaged")
+                .for_each(|(_, value)| collect(value, records));
+        }
+        // The text of a tool's answer is JSON as well.
+        Value::String(text) if text.starts_with('{') => {
+            serde_json::from_str(text).into_iter().for_each(|value| collect(&value, records));
+        }
+        _ => {}
+    }
 }
 
 /// The first place where two answers differ.
