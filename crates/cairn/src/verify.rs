@@ -121,9 +121,9 @@ pub struct Finding {
     pub actual: Option<String>,
     /// All of it in one sentence.
     pub message: String,
-    /// Damage that explains this one, where there is such: then it is not reported a second time.
+    /// Damage that explains this one: where there is some of it, it is not reported a second time.
     #[serde(skip)]
-    pub follows_from: Option<Cause>,
+    pub follows_from: Vec<Cause>,
 }
 
 /// Damage that can explain other findings.
@@ -139,7 +139,9 @@ pub enum Cause {
     Table(&'static str),
     /// Entries are missing, and nobody knows whose they were.
     MissingEntries,
-    /// In the database's own structures.
+    /// In an index of a table, or in the b-tree that holds it.
+    Index(&'static str),
+    /// In any of those.
     Structures,
 }
 
@@ -156,13 +158,13 @@ impl Finding {
             expected: None,
             actual: None,
             message: message.into(),
-            follows_from: None,
+            follows_from: Vec::new(),
         }
     }
 
     /// Adds the damage that would explain it.
     pub(crate) fn unless(mut self, cause: Cause) -> Finding {
-        self.follows_from = Some(cause);
+        self.follows_from.push(cause);
         self
     }
 
@@ -333,7 +335,7 @@ pub(crate) struct Findings {
 impl Findings {
     /// Adds one.
     pub(crate) fn add(&mut self, finding: Finding) {
-        if finding.follows_from.is_some() {
+        if !finding.follows_from.is_empty() {
             if self.following.len() < MOST_CAUSES {
                 self.following.push(finding);
             }
@@ -385,16 +387,28 @@ impl Findings {
     pub(crate) fn sorted(mut self) -> (Vec<Finding>, u64) {
         // Texts that an index does not match have one cause, that index.
         let mut texts: Vec<(Finding, u64)> = Vec::new();
-        for finding in std::mem::take(&mut self.following) {
-            match &finding.follows_from {
-                Some(cause) if self.is_explained(cause) => {}
-                Some(Cause::Text(_)) => {
+        let mut following = std::mem::take(&mut self.following);
+        let mut seen = HashSet::new();
+        following.retain(|finding| match finding.follows_from[..] {
+            [Cause::Text(seq), ..] => seen.insert((finding.table, seq)),
+            _ => true,
+        });
+        // Those that another of them may explain come after it.
+        following
+            .sort_by_key(|finding| finding.follows_from.iter().any(|cause| matches!(cause, Cause::Table(_))));
+        for finding in following {
+            match &finding.follows_from[..] {
+                causes if causes.iter().any(|cause| self.is_explained(cause)) => {}
+                [Cause::Text(_), ..] => {
                     match texts.iter_mut().find(|(first, _)| first.table == finding.table) {
                         Some((_, more)) => *more += 1,
                         None => texts.push((finding, 0)),
                     }
                 }
-                _ => self.count(finding),
+                _ => {
+                    self.explain(Cause::Table(finding.table));
+                    self.count(finding);
+                }
             }
         }
         for (mut finding, more) in texts {

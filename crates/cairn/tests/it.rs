@@ -21,6 +21,12 @@ mod concurrent;
 /// Snapshots of roadmaps, and what drifted.
 #[path = "it/context.rs"]
 mod context;
+/// Records that do not match the log are not shown.
+#[path = "it/damaged.rs"]
+mod damaged;
+/// Edits of indexes, schema and search index that leave every table as it was.
+#[path = "it/deceive_indexes.rs"]
+mod deceive_indexes;
 /// Entries of the log.
 #[path = "it/entries.rs"]
 mod entries;

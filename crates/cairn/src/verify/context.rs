@@ -6,7 +6,7 @@ use cairn_core::Sha;
 use cairn_core::entry::{SnapshotEntry, metadata_commitment};
 
 use super::chain::check_entry;
-use super::record::{first_difference, leaf_text};
+use super::record::{first_difference, leaf_number, leaf_text};
 use super::{Finding, Reason};
 use crate::context::ContextVerdict;
 use crate::error::{Error, Result};
@@ -60,8 +60,9 @@ impl Contexts {
             self.seen += 1;
             return Ok(wrong);
         }
-        let message = format!("the snapshot of log entry {seq} is gone");
-        let id = leaf_text(leaf, "context_id");
+        let roadmap = leaf_text(leaf, "roadmap_id").unwrap_or_default();
+        let message = format!("the snapshot of roadmap `{roadmap}` at log entry {seq} is gone");
+        let id = leaf_number(leaf, "context_id").map(|id| id.to_string());
         Ok(Some(Finding { id, ..Finding::new(Reason::MissingRecord, "context", message).at(seq) }))
     }
 
@@ -73,8 +74,8 @@ impl Contexts {
             Some(Finding { id: Some(id.to_string()), ..finding })
         };
         if let Some(column) = stored.malformed {
-            let expected = "of the type it was written with";
-            return finding(Reason::LeafMismatch, "context", column, expected, "of another");
+            let expected = "a value of its type";
+            return finding(Reason::LeafMismatch, "context", column, expected, "a value of another type");
         }
         let Some(data) = stored.data else {
             return finding(Reason::MissingRecord, "snapshot", "data", "its content", "nothing");
@@ -88,9 +89,15 @@ impl Contexts {
             .or_insert_with(|| (Sha::of(data.as_bytes()), data.len() as u64));
         let content_hash = stored.content_hash.and_then(|bytes| bytes.try_into().ok()).map(Sha);
         if content_hash != Some(hash) {
-            let actual = content_hash.map_or("not a hash".to_string(), |hash| hash.to_string());
-            let expected = hash.to_string();
-            return finding(Reason::ContentHashMismatch, "snapshot", "content_hash", &expected, &actual);
+            // The log says which of the two is wrong.
+            let expected = leaf_text(leaf, "content_hash").unwrap_or_else(|| "nothing".to_string());
+            let stored = content_hash.map_or("not a hash".to_string(), |hash| hash.to_string());
+            let (field, actual) = if expected == hash.to_string() {
+                ("content_hash", stored)
+            } else {
+                ("data", hash.to_string())
+            };
+            return finding(Reason::ContentHashMismatch, "snapshot", field, &expected, &actual);
         }
         let Some(roadmap_id) = stored.roadmap_id else {
             return finding(

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use cairn_core::Sha;
 use cairn_core::session::{SessionState, kept};
 
-use super::{Finding, Findings, Reason};
+use super::{Cause, Finding, Findings, Reason};
 use crate::memory::{advance, digest};
 use crate::store::{Audit, FoldRow, StoreError, StoredFold};
 
@@ -26,7 +27,10 @@ fn differs(audit: &dyn Audit, stored: &StoredFold<'_>) -> Result<Option<Finding>
         let name =
             stored.session_id.map_or(format!("number {}", stored.session_no), |name| format!("`{name}`"));
         let what = format!("the kept state of session {name}, which `cairn doctor --rebuild` removes,");
-        Ok(Some(Finding::differs(Reason::IndexMismatch, "fold", &what, field, expected, actual)))
+        let finding = Finding::differs(Reason::IndexMismatch, "fold", &what, field, expected, actual);
+        // It is made of the events, which are checked themselves.
+        let of_session = Cause::Of("session", stored.session_id.unwrap_or_default().to_string());
+        Ok(Some(finding.unless(of_session).unless(Cause::Index("event"))))
     };
     let Some(session_id) = stored.session_id else {
         return finding("session_no", "a session", "none");
@@ -63,7 +67,8 @@ fn differs(audit: &dyn Audit, stored: &StoredFold<'_>) -> Result<Option<Finding>
     }
     let actual = digest(session_id, FoldRow { seq, v, sha256: stored.sha256, state });
     if actual.0 != stored.sha256 {
-        return finding("sha256", &actual.to_string(), "another");
+        let stored = stored.sha256.try_into().map_or("not a hash".to_string(), |hash| Sha(hash).to_string());
+        return finding("sha256", &actual.to_string(), &stored);
     }
     Ok(None)
 }

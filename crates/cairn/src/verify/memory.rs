@@ -6,9 +6,9 @@ use cairn_core::session::Event;
 use cairn_core::session::op::{Body, EntityOp};
 
 use super::chain::check_entry;
-use super::record::first_difference;
+use super::record::{first_difference, leaf_number, leaf_text};
 use super::redaction::{InLog, Redactions};
-use super::{Finding, Reason};
+use super::{Cause, Finding, Reason};
 use crate::store::{Audit, Store, StoreError, StoredBrief, StoredEvent};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -43,7 +43,12 @@ impl Memory {
             }
         })?;
         if !found {
-            let message = format!("the event of log entry {seq} is gone");
+            let (session, position) = (leaf_text(leaf, "session_id"), leaf_number(leaf, "position"));
+            let message = format!(
+                "the event of log entry {seq} is gone: event {} of session `{}`",
+                position.map_or("?".to_string(), |position| position.to_string()),
+                session.unwrap_or_default()
+            );
             return Ok(Some(Finding::new(Reason::MissingRecord, "event", message).at(seq)));
         }
         self.events += 1;
@@ -78,7 +83,8 @@ impl Memory {
                     Some(data) => {
                         let actual = Sha::of(data.as_bytes());
                         if actual != digest || data.len() as u64 != body.bytes {
-                            let message = format!("the content stored under {digest} is another");
+                            let message =
+                                format!("the content stored under {digest} does not have that hash");
                             wrong = finding(Reason::ContentHashMismatch, message)
                                 .map(|finding| finding.field("data", digest, actual));
                         }
@@ -87,8 +93,9 @@ impl Memory {
             }
         })?;
         if !found {
-            let message = format!("content {digest}, which an event names, is missing");
-            return Ok(Some(Finding::new(Reason::MissingRecord, "body", message).at(seq)));
+            let message = format!("content {digest}, which the event at log entry {seq} names, is missing");
+            let finding = Finding::new(Reason::MissingRecord, "body", message).at(seq);
+            return Ok(Some(finding.unless(Cause::Index("body"))));
         }
         Ok(wrong)
     }
@@ -98,8 +105,8 @@ impl Memory {
             Some(Finding::differs(reason, table, &format!("event {seq}"), field, expected, actual).at(seq))
         };
         if let Some(column) = stored.malformed {
-            let expected = "of the type it was written with";
-            return finding(Reason::LeafMismatch, "event", column, expected, "of another");
+            let expected = "a value of its type";
+            return finding(Reason::LeafMismatch, "event", column, expected, "a value of another type");
         }
         let Some(session_id) = stored.session_id else {
             return finding(

@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
             // The list of actions is made from the record that the log names.
             let listed = leaf_text(entry.leaf, "action_id").is_some() && seq as i64 <= self.derived_through;
             self.actions = actions + u64::from(listed);
-            if finding.follows_from.is_none() {
+            if finding.follows_from.is_empty() {
                 self.explain(entry.leaf);
             }
         }
@@ -139,7 +139,9 @@ impl<'a> Checker<'a> {
                 let finding = Finding::new(Reason::LeafMismatch, "entry", message).at(seq);
                 Some(finding.field("hash", hash, stored(entry.hash)))
             }
-            Some(finding) if finding.follows_from.is_none() && (!kept || !self.is_in_tree(seq, &hash)?) => {
+            Some(finding)
+                if finding.follows_from.is_empty() && (!kept || !self.is_in_tree(seq, &hash)?) =>
+            {
                 Some(Finding {
                     id: leaf_text(entry.leaf, "id"),
                     ..bytes_changed(seq, &hash, (!kept).then_some(entry.hash))
@@ -168,7 +170,7 @@ impl<'a> Checker<'a> {
         let (Some(node), Some(beside)) = (self.audit.node(1, seq / 2)?, self.audit.node(0, seq ^ 1)?) else {
             return Ok(true);
         };
-        let (left, right) = if seq % 2 == 0 { (hash, &beside) } else { (&beside, hash) };
+        let (left, right) = if seq.is_multiple_of(2) { (hash, &beside) } else { (&beside, hash) };
         Ok(node_hash(left, right) == node)
     }
 
@@ -263,7 +265,7 @@ impl<'a> Checker<'a> {
         // What is wrong with a link may be wrong with the record it leads to, which has a finding of its own.
         let follows = |finding: Finding, table, label: Option<String>| {
             let cause = label.map_or(Cause::MissingEntries, |label| Cause::Of(table, label));
-            Some(finding.unless(cause))
+            Some(finding.unless(cause).unless(Cause::Index("thought")))
         };
         let mut following = None;
 
@@ -396,7 +398,7 @@ impl<'a> Checker<'a> {
         {
             let expected = format!("an earlier snapshot of the number {id}");
             let missing = place(Reason::MissingRecord, "thought", "context_id", &expected, &"none");
-            following = Some(missing.unless(Cause::Table("context")));
+            following = Some(missing.unless(Cause::Table("context")).unless(Cause::Index("context")));
         }
         if let Some(id) = thought.brief_id
             && !self
@@ -406,18 +408,13 @@ impl<'a> Checker<'a> {
         {
             let expected = "an earlier brief of the same session";
             let missing = place(Reason::MissingRecord, "thought", "brief_id", &expected, &"none");
-            following = follows(missing, "session", session_in_log);
+            following = follows(missing.unless(Cause::Index("brief")), "session", session_in_log);
         }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;
             if !self.audit.action_is_listed(action_id, seq)? {
-                return Ok(Some(place(
-                    Reason::IndexMismatch,
-                    "action",
-                    "action_id",
-                    &action_id,
-                    &"not listed",
-                )));
+                let unlisted = place(Reason::IndexMismatch, "action", "action_id", &action_id, &"not listed");
+                return Ok(Some(unlisted.unless(Cause::Index("action"))));
             }
         }
         Ok(following)
@@ -605,6 +602,11 @@ fn bytes_changed(seq: u64, hash: &Sha, noted: Option<&[u8]>) -> Finding {
     let message = format!("the bytes of log entry {seq} were changed");
     let expected = noted.map_or("the hash that the tree of the log was built from".to_string(), stored);
     Finding::new(Reason::LeafMismatch, "entry", message).at(seq).field("leaf", expected, hash)
+}
+
+pub(super) fn leaf_number(leaf: &[u8], field: &str) -> Option<u64> {
+    let value: Value = serde_json::from_slice(leaf).ok()?;
+    value.get(field)?.as_u64()
 }
 
 pub(super) fn leaf_text(leaf: &[u8], field: &str) -> Option<String> {

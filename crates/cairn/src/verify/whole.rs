@@ -171,10 +171,11 @@ fn check_parts(
         });
         let structures = scope.spawn(move || {
             let mut findings = Findings::default();
-            let done = structures.structures(&mut |finding| findings.add(finding));
-            if findings.total > 0 {
+            let done = structures.structures(&mut |finding| {
                 findings.explain(Cause::Structures);
-            }
+                findings.explain(Cause::Index(finding.table));
+                findings.add(finding);
+            });
             (findings, done)
         });
         let folds = scope.spawn(move || fold::check(&*folds));
@@ -365,7 +366,8 @@ fn entries_differ(node: &Node, stored: Option<Sha>) -> Finding {
 }
 
 fn of_node(node: &Node, message: String) -> Finding {
-    Finding::new(Reason::LeafMismatch, "node", message).at(node.index << node.level)
+    let finding = Finding::new(Reason::LeafMismatch, "node", message).at(node.index << node.level);
+    finding.unless(Cause::Index("node"))
 }
 
 fn shown(stored: Option<Sha>) -> String {
@@ -424,7 +426,7 @@ fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &
             let message =
                 format!("the log accounts for {expected} rows of table `{table}`, which has {actual}");
             let finding = Finding::new(reason, table, message).field("count", expected, actual);
-            findings.add(finding.unless(Cause::Table(table)));
+            findings.add(finding.unless(Cause::Table(table)).unless(Cause::Index(table)));
         }
     }
     Ok(())
@@ -440,6 +442,6 @@ fn check_derived(head: &LogHead, through: i64, listed: u64, actions: u64, findin
     if listed != actions {
         let message = format!("{actions} thoughts led to an action, and {listed} are listed");
         let finding = Finding::new(Reason::IndexMismatch, "action", message).field("count", actions, listed);
-        findings.add(finding.unless(Cause::Table("action")));
+        findings.add(finding.unless(Cause::Table("action")).unless(Cause::Index("action")));
     }
 }

@@ -273,7 +273,7 @@ const CASES: [Case; 20] = [
         trees: No,
         verify: Yes,
         head: No,
-        words: "`hash` of thought",
+        words: "`timestamp` of thought",
         run: |scene| {
             scene.attack(|sql| {
                 edit(

@@ -132,7 +132,7 @@ fn findings_lead_to_their_records_and_redactions_are_told() {
         expected: Some(HOSTILE.into()),
         actual: Some(HOSTILE.into()),
         message: HOSTILE.into(),
-        follows_from: None,
+        follows_from: Vec::new(),
     }];
     let page = findings(&report).into_string();
     assert!(

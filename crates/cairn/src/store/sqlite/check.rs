@@ -62,7 +62,8 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
                     format!("the stored head of task `{name}` is not the hash of its newest thought"),
                 )
                 .field("head", newest, head)
-                .unless(Cause::Of("task", name)),
+                .unless(Cause::Of("task", name))
+                .unless(Cause::Index("thought")),
             );
         }
     }
@@ -106,7 +107,7 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
             let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
             Finding::new(reason, "memory", message).field("length", counted, length)
         };
-        visit(finding.unless(Cause::Of("session", name)));
+        visit(finding.unless(Cause::Of("session", name)).unless(Cause::Index("event")));
     }
     let unremembered: i64 = connection.query_row(
         "SELECT count(DISTINCT session_no) FROM event WHERE session_no NOT IN (SELECT session_no FROM memory)",
@@ -148,7 +149,8 @@ fn length_differs(
         };
         let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
         let finding = Finding::new(reason, table, message).field("length", counted, length);
-        visit(finding.unless(Cause::Of(table, name)));
+        let rows = if table == "roadmap" { "context" } else { "thought" };
+        visit(finding.unless(Cause::Of(table, name)).unless(Cause::Index(rows)));
     }
     Ok(())
 }
@@ -180,7 +182,7 @@ fn search_index(
     let mut report = |message: String, seq: Option<u64>| {
         sound.set(false);
         let message = format!("{message}; `cairn doctor --rebuild` restores it");
-        let follows_from = seq.map(Cause::Text).or(of_nodes.clone());
+        let follows_from = seq.map(Cause::Text).or(of_nodes.clone()).into_iter().collect();
         let finding = Finding::new(Reason::IndexMismatch, table, message);
         visit(Finding { seq, follows_from, ..finding });
     };
@@ -191,11 +193,6 @@ fn search_index(
             let message =
                 format!("the search index does not hold the words of the thought at log entry {seq}");
             report(message, u64::try_from(seq).ok());
-        }
-        (Difference::Lengths { noted, documents }, _) => {
-            let message =
-                format!("the search index notes the lengths of {noted} {what}, and there are {documents}");
-            report(message, None);
         }
         (Difference::Totals, _) => {
             report(format!("the search index notes other totals than those of the {what} it covers"), None);
@@ -241,8 +238,11 @@ fn search_index(
 
 /// Compares the documents of nodes with the newest snapshot of each roadmap that the derived tables cover.
 pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
-    let mut report = |message: String, follows_from| {
-        visit(Finding { follows_from, ..Finding::new(Reason::IndexMismatch, "rag_documents", message) });
+    let mut report = |message: String, causes: Option<Cause>| {
+        let mut finding = Finding::new(Reason::IndexMismatch, "rag_documents", message);
+        finding.follows_from =
+            causes.into_iter().chain([Cause::Index("rag_documents"), Cause::Index("context")]).collect();
+        visit(finding);
     };
     let stray: i64 = connection.query_row(
         "SELECT count(*) FROM rag_documents WHERE roadmap_no NOT IN (SELECT no FROM roadmap)",

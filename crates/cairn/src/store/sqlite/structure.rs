@@ -23,8 +23,19 @@ pub fn check(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
         let said = row.get_ref(0)?.as_str().unwrap_or("SQLite found damage that it cannot name");
         for problem in said.lines().filter(|line| !is_heading(line)) {
             let about = about(connection, problem)?;
-            problems.entry(about).or_insert_with(|| (problem.to_string(), 0)).1 += 1;
+            let names = |text: &str| about.as_ref().is_some_and(|name| text.contains(name.as_str()));
+            let better = names(problem);
+            let (first, count) = problems.entry(about.clone()).or_insert_with(|| (problem.to_string(), 0));
+            *count += 1;
+            // What is wrong with its keys tells more than where its page is damaged.
+            if better && !names(first) {
+                *first = problem.to_string();
+            }
         }
+    }
+    // A problem that SQLite does not name comes with those that it does.
+    if problems.len() > 1 {
+        problems.remove(&None);
     }
     for (about, (problem, count)) in problems {
         visit(finding(about.as_deref(), &problem, count));
@@ -39,7 +50,9 @@ fn is_heading(line: &str) -> bool {
 
 /// The table or index that a problem is in, as far as SQLite names it.
 fn about(connection: &Connection, problem: &str) -> rusqlite::Result<Option<String>> {
-    if let Some(root) = problem.strip_prefix("Tree ").and_then(first_number) {
+    // "Tree 9 page 12 cell 3: Rowid 5 out of order", "Fragmentation of 8 bytes reported as 0 on page 9"
+    let place = problem.strip_prefix("Tree ").or(problem.rsplit_once(" on page ").map(|(_, page)| page));
+    if let Some(root) = place.and_then(first_number) {
         let sql = "SELECT name FROM sqlite_schema WHERE rootpage = ?1";
         let name = connection.prepare_cached(sql)?.query_row([root], |row| row.get(0)).optional();
         return Ok(name.unwrap_or_default());
@@ -59,12 +72,14 @@ fn finding(about: Option<&str>, problem: &str, count: u64) -> Finding {
     let table = about.map_or("database", schema::table_of);
     let what = match about {
         Some(name) if name == table => format!("table `{table}` is damaged"),
-        Some(name) if problem.contains("index") => format!("index `{name}` does not match table `{table}`"),
-        Some(name) => format!("`{name}` is damaged"),
+        // The tables that FTS5 keeps a search index in.
+        Some(name) if table.contains("search") => format!("table `{name}` is damaged"),
+        Some(name) => format!("index `{name}` does not match table `{table}`"),
         None => "the database file is damaged".to_string(),
     };
     let more = match count {
         1 => String::new(),
+        2 => " (and 1 more problem there)".to_string(),
         _ => format!(" (and {} more problems there)", count - 1),
     };
     let finding = Finding::new(Reason::IndexMismatch, table, format!("{what}: {problem}{more}"));

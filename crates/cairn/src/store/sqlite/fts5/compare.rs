@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Rows};
 
 use super::merge::each_word;
 use super::{Flaw, Index, TOTALS, put_varint, record, unsound, varint};
@@ -26,9 +26,7 @@ pub enum Difference {
     Words(i64),
     /// The noted length of this document.
     Length(i64),
-    /// How many lengths of documents are noted, and how many there are.
-    Lengths { noted: u64, documents: u64 },
-    /// The noted totals, from which the mean length is taken.
+    /// The totals, from which the mean length is taken: they are not those of the noted lengths.
     Totals,
 }
 
@@ -106,60 +104,116 @@ fn of_texts(
     index: &Index,
     key: &RandomState,
     add: &mut dyn FnMut(i64, u64),
-    mut visit: Option<&mut dyn FnMut(Difference)>,
+    visit: Option<&mut dyn FnMut(Difference)>,
 ) -> Result<(), Flaw> {
     let Index { table, source, rowid, columns, .. } = index;
     // As FTS5 takes them: whatever a column holds, as text.
-    let texts: Vec<String> = columns.split(", ").map(|column| format!("CAST(s.{column} AS TEXT)")).collect();
-    let sql = format!(
-        "SELECT s.{rowid}, d.sz, {} FROM {source} s LEFT JOIN {table}_docsize d ON d.id = s.{rowid} ORDER BY s.{rowid}",
-        texts.join(", ")
-    );
+    let texts: Vec<String> = columns.split(", ").map(|column| format!("CAST({column} AS TEXT)")).collect();
+    let sql = format!("SELECT {rowid}, {} FROM {source} ORDER BY {rowid}", texts.join(", "));
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([])?;
+    let mut noted = connection.prepare(&format!("SELECT id, sz FROM {table}_docsize ORDER BY id"))?;
+    let mut lengths = match visit {
+        Some(visit) => Some(Lengths::new(noted.query([])?, texts.len(), visit)?),
+        None => None,
+    };
     let mut words = Words::default();
-    let (mut documents, mut noted) = (0u64, 0u64);
-    let mut totals = vec![0u64; texts.len()];
-    let mut lengths = Vec::new();
+    let mut counted = Vec::new();
     while let Some(row) = rows.next()? {
         let rowid: i64 = row.get(0)?;
-        lengths.clear();
-        documents += 1;
-        for (column, total) in totals.iter_mut().enumerate() {
+        counted.clear();
+        for column in 0..texts.len() {
             // A text that is no text is found where its row is checked.
-            words.read(row.get_ref(column + 2)?.as_str_or_null().ok().flatten().unwrap_or_default());
+            words.read(row.get_ref(column + 1)?.as_str_or_null().ok().flatten().unwrap_or_default());
             for (position, word) in words.iter_bytes().enumerate() {
                 add(rowid, place_number(key, word_number(key, word), rowid, column as u64, position as u64));
             }
-            *total += words.len() as u64;
-            put_varint(words.len() as u64, &mut lengths);
+            put_varint(words.len() as u64, &mut counted);
         }
-        let Some(visit) = &mut visit else { continue };
-        match row.get_ref(1)?.as_blob_or_null() {
-            Ok(Some(stored)) if stored == lengths => noted += 1,
-            Ok(None) => visit(Difference::Length(rowid)),
+        if let Some(lengths) = &mut lengths {
+            lengths.see(rowid, &counted)?;
+        }
+    }
+    match lengths {
+        Some(lengths) => lengths.end(connection, index),
+        None => Ok(()),
+    }
+}
+
+/// The noted lengths of documents, read beside the documents.
+struct Lengths<'a, 's> {
+    rows: Rows<'s>,
+    next: Option<(i64, Vec<u8>)>,
+    count: u64,
+    totals: Vec<u64>,
+    visit: &'a mut dyn FnMut(Difference),
+}
+
+impl<'a, 's> Lengths<'a, 's> {
+    fn new(
+        rows: Rows<'s>,
+        columns: usize,
+        visit: &'a mut dyn FnMut(Difference),
+    ) -> Result<Lengths<'a, 's>, Flaw> {
+        let mut lengths = Lengths { rows, next: None, count: 0, totals: vec![0; columns], visit };
+        lengths.advance()?;
+        Ok(lengths)
+    }
+
+    fn advance(&mut self) -> Result<(), Flaw> {
+        let Some(row) = self.rows.next()? else {
+            self.next = None;
+            return Ok(());
+        };
+        let stored = row.get_ref(1)?.as_blob().unwrap_or_default();
+        self.count += 1;
+        let mut rest = stored;
+        for total in &mut self.totals {
+            if let Some((length, after)) = varint(rest) {
+                *total = total.wrapping_add(length);
+                rest = after;
+            }
+        }
+        self.next = Some((row.get(0)?, stored.to_vec()));
+        Ok(())
+    }
+
+    /// Compares the length of a document; what is noted before it belongs to none.
+    fn see(&mut self, rowid: i64, counted: &[u8]) -> Result<(), Flaw> {
+        while let Some((noted, _)) = self.next.as_ref().filter(|(noted, _)| *noted < rowid) {
+            (self.visit)(Difference::Length(*noted));
+            self.advance()?;
+        }
+        match &self.next {
+            Some((noted, stored)) if *noted == rowid => {
+                if stored != counted {
+                    (self.visit)(Difference::Length(rowid));
+                }
+                self.advance()
+            }
             _ => {
-                noted += 1;
-                visit(Difference::Length(rowid));
+                (self.visit)(Difference::Length(rowid));
+                Ok(())
             }
         }
     }
-    let Some(visit) = visit else { return Ok(()) };
-    let stored: u64 =
-        connection.query_row(&format!("SELECT count(*) FROM {table}_docsize"), [], |row| row.get(0))?;
-    if stored != noted {
-        visit(Difference::Lengths { noted: stored, documents });
+
+    fn end(mut self, connection: &Connection, index: &Index) -> Result<(), Flaw> {
+        while let Some((noted, _)) = &self.next {
+            (self.visit)(Difference::Length(*noted));
+            self.advance()?;
+        }
+        let mut expected = Vec::new();
+        put_varint(self.count, &mut expected);
+        self.totals.iter().for_each(|total| put_varint(*total, &mut expected));
+        let stored = record(connection, index, TOTALS).optional()?;
+        // An index that nothing was written to holds an empty record.
+        let sound = stored.is_some_and(|stored| stored == expected || (self.count == 0 && stored.is_empty()));
+        if !sound {
+            (self.visit)(Difference::Totals);
+        }
+        Ok(())
     }
-    let mut expected = Vec::new();
-    put_varint(documents, &mut expected);
-    totals.iter().for_each(|total| put_varint(*total, &mut expected));
-    let stored = record(connection, index, TOTALS).optional()?;
-    // An index that nothing was written to holds an empty record.
-    let sound = stored.is_some_and(|stored| stored == expected || (documents == 0 && stored.is_empty()));
-    if !sound {
-        visit(Difference::Totals);
-    }
-    Ok(())
 }
 
 /// Numbers every word of the index.
@@ -171,7 +225,7 @@ fn of_index(
 ) -> Result<(), Flaw> {
     let columns = index.columns.split(", ").count() as u64;
     let mut term: (Vec<u8>, u64) = Default::default();
-    each_word(connection, index, &mut |word, rowid, positions| {
+    each_word(connection, index, |word, rowid, positions| {
         if term.0 != word {
             term.0.clear();
             term.0.extend_from_slice(word);

@@ -9,7 +9,7 @@ use super::{Flaw, Index, structure, unsound};
 pub fn each_word(
     connection: &Connection,
     index: &Index,
-    visit: &mut dyn FnMut(&[u8], i64, &[u8]) -> Result<(), Flaw>,
+    mut visit: impl FnMut(&[u8], i64, &[u8]) -> Result<(), Flaw>,
 ) -> Result<(), Flaw> {
     let Some(segments) = segments(&structure(connection, index)?) else {
         return unsound("the list of segments cannot be read");
