@@ -5,6 +5,9 @@ mod cmd;
 mod data;
 mod data_plans;
 mod database;
+#[cfg(test)]
+#[path = "../tests/deceive/mod.rs"]
+mod deceive;
 mod error;
 mod graph;
 mod mcp;

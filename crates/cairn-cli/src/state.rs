@@ -19,6 +19,17 @@ pub(crate) struct StateFolder {
 impl StateFolder {
     /// `$CAIRN_STATE`, else `$XDG_STATE_HOME/cairn`, else `~/.local/state/cairn`; none if there is no home folder.
     pub(crate) fn find() -> Option<StateFolder> {
+        // A unit test leaves the folder of the person who runs it alone.
+        #[cfg(test)]
+        return Some(StateFolder {
+            path: std::env::temp_dir().join(format!("cairn-unit-{}", std::process::id())),
+        });
+        #[cfg(not(test))]
+        StateFolder::find_in_environment()
+    }
+
+    #[cfg(not(test))]
+    fn find_in_environment() -> Option<StateFolder> {
         let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let path = named("CAIRN_STATE")
             .or_else(|| named("XDG_STATE_HOME").map(|state| state.join("cairn")))

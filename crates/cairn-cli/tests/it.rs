@@ -15,6 +15,8 @@ mod it {
     /// Writes, syncs and renames that fail.
     #[cfg(target_os = "linux")]
     mod faults;
+    /// Honest work of many processes, about which verification says nothing.
+    mod honest;
     mod http;
     mod mcp;
     mod mcp_clients;

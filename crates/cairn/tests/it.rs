@@ -36,6 +36,9 @@ mod far;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;
+/// Honest histories, about which verification says nothing.
+#[path = "it/honest.rs"]
+mod honest;
 /// Working memory and briefs.
 #[path = "it/memory.rs"]
 mod memory;

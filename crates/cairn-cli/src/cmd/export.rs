@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let options = ExportOptions { selection, with_keys: args.with_keys };
     let cairn = app.read()?;
     if args.output.as_deref() == Some(Path::new("-")) {
-        let exported = write(&cairn, &options, &mut io::stdout().lock())?;
+        let exported = write(&cairn, &options, &mut *app.ui.results())?;
         app.ui.remark(&format!("{}.\n{}", summary(&exported), how_to_verify("FILE", &exported)));
         unstated(&exported).into_iter().for_each(|words| app.ui.remark(&words));
         return Ok(Outcome::Fine);

@@ -186,7 +186,7 @@ fn changed(page: &mut String, old: &ContextHead, comparison: &Comparison, new: &
         return;
     }
     // Two columns narrower, since it stands two columns to the right.
-    let inner = Ui { width: ui.width - 2, ..*ui };
+    let inner = Ui { width: ui.width - 2, ..ui.clone() };
     let shown = diff_page::page(comparison, old, new, false, &inner);
     for line in shown.page.lines() {
         page.push_str(format!("  {line}").trim_end());

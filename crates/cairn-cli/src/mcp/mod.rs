@@ -20,6 +20,8 @@ mod server;
 mod sets;
 mod stdio;
 mod surrogates;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tools;
 mod transport;
 

@@ -1,6 +1,8 @@
 //! What a person sees: colour, width, wrapping, and nothing that could take over the terminal.
 
 mod fit;
+#[cfg(test)]
+mod kept;
 mod progress;
 mod short_id;
 mod style;
@@ -14,6 +16,8 @@ use std::io::{self, IsTerminal, Write};
 use serde::Serialize;
 
 pub(crate) use fit::{columns, cut, pad, wrap};
+#[cfg(test)]
+pub(crate) use kept::Kept;
 pub(crate) use progress::Bar;
 pub(crate) use short_id::ShortIds;
 pub(crate) use style::Palette;
@@ -43,6 +47,7 @@ pub(crate) enum ColorChoice {
 }
 
 /// Where results and remarks go: results to stdout, everything else to stderr.
+#[derive(Clone)]
 pub(crate) struct Ui {
     /// Whether results are JSON.
     pub(crate) json: bool,
@@ -54,6 +59,9 @@ pub(crate) struct Ui {
     pub(crate) width: usize,
     /// Whether a person looks at stdout right now.
     pub(crate) interactive: bool,
+    /// Takes results and remarks instead, so that a test can read them.
+    #[cfg(test)]
+    pub(crate) kept: Option<Kept>,
 }
 
 impl Ui {
@@ -65,12 +73,23 @@ impl Ui {
             remarks: Palette::new(colored(color, io::stderr().is_terminal())),
             width: width(interactive),
             interactive,
+            #[cfg(test)]
+            kept: None,
         }
+    }
+
+    /// The stream that results go to.
+    pub(crate) fn results(&self) -> Box<dyn Write> {
+        #[cfg(test)]
+        if let Some(kept) = &self.kept {
+            return Box::new(kept.clone());
+        }
+        Box::new(io::stdout().lock())
     }
 
     /// Prints a result.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
-        let mut out = io::stdout().lock();
+        let mut out = self.results();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::output)
     }
 
@@ -83,6 +102,11 @@ impl Ui {
 
     /// Says something beside the result. Nobody listening is no reason to fail.
     pub(crate) fn remark(&self, text: &str) {
+        #[cfg(test)]
+        if let Some(kept) = &self.kept {
+            let _ = writeln!(kept.clone(), "{text}");
+            return;
+        }
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 }

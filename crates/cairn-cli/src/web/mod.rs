@@ -14,7 +14,7 @@ mod openapi;
 mod piece;
 mod plans;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod text;
 mod trail;
 

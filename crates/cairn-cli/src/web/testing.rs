@@ -29,6 +29,11 @@ impl TestSite {
     pub(crate) fn with(options: Options) -> TestSite {
         let folder = tempfile::tempdir().expect("a folder for the database");
         let cairn = options.open(folder.path().join("cairn.db")).expect("a new database");
+        TestSite::over(cairn, folder)
+    }
+
+    /// The site of a database that is open already.
+    pub(crate) fn over(cairn: Cairn, folder: TempDir) -> TestSite {
         let settings = Settings {
             addr: ([127, 0, 0, 1], 0).into(),
             hosts: Vec::new(),

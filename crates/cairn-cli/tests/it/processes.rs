@@ -11,11 +11,16 @@ use serde_json::{Value, json};
 
 /// Starts a server that records everything it is sent; requests are written by a thread of their own.
 fn start(database: &Path, requests: Vec<String>) -> Child {
+    start_with(database, &database.with_extension("state"), requests)
+}
+
+/// Likewise, with keys and heads in this folder.
+pub fn start_with(database: &Path, state: &Path, requests: Vec<String>) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cairn"))
         .arg("--db")
         .arg(database)
         .arg("mcp")
-        .env("CAIRN_STATE", database.with_extension("state"))
+        .env("CAIRN_STATE", state)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -38,7 +43,7 @@ fn open(database: &Path) -> Cairn {
     cairn
 }
 
-fn hello() -> Vec<String> {
+pub fn hello() -> Vec<String> {
     let client = json!({"name": "many", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     vec![
@@ -47,7 +52,7 @@ fn hello() -> Vec<String> {
     ]
 }
 
-fn record(id: usize, task: &str, content: &str) -> String {
+pub fn record(id: usize, task: &str, content: &str) -> String {
     let arguments = json!({"type": "analysis", "content": content, "task_id": task});
     let params = json!({"name": "thought_record", "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
@@ -59,7 +64,7 @@ fn acknowledged(child: &mut Child) -> HashMap<String, String> {
 }
 
 /// Likewise, killing the server after so many; what it had already said is still read.
-fn acknowledged_until(child: &mut Child, kill_after: usize) -> HashMap<String, String> {
+pub fn acknowledged_until(child: &mut Child, kill_after: usize) -> HashMap<String, String> {
     let stdout = BufReader::new(child.stdout.take().unwrap());
     let mut acknowledged = HashMap::new();
     for line in stdout.lines().map_while(Result::ok) {
