@@ -312,6 +312,10 @@ impl From<OpenError> for CliError {
                     which.join(" ")
                 )
             }
+            OpenError::Interrupted { path } => format!(
+                "`cairn checkpoint --db '{}'` takes the unfinished write back; reading never changes a file",
+                path.display()
+            ),
             OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
             // These say themselves what to do.
             OpenError::Store { source: StoreError::DiskFull | StoreError::Damaged(_), .. } => return failure,

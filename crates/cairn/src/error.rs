@@ -196,6 +196,12 @@ pub enum OpenError {
         /// The schema it would be brought to.
         known: i64,
     },
+    /// A write was interrupted, and a reader cannot take it back.
+    #[error("a write to `{}` was interrupted, and its journal waits beside the file", path.display())]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file or its folder cannot be written, and must be.
     #[error("`{}` is read-only", path.display())]
     ReadOnly {

@@ -129,7 +129,7 @@ fn again(data: &Data) -> Markup {
             @if let Some(since) = &data.running_since {
                 span.running role="status" { "A verification is running since " (time_text(since.as_str())) ". " a href="/integrity" { "Look again" } }
             } @else {
-                span.small.faint { "It is verified by itself too: when the server starts, some time after something was recorded, and now and then in any case." }
+                span.small.faint { "Also verified automatically: at start, a minute after new records, every 10 minutes." }
             }
         }
     }

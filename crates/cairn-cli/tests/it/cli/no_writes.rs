@@ -212,12 +212,16 @@ impl Served {
         let mut agent = Agent::new(self.addr);
         let tools = agent.request("tools/list", json!({})).json()["result"]["tools"].clone();
         let arguments = |name: &str| match name {
-            "thought_get" => json!({"id": names.thought}),
+            "thought_get" | "thought_record_get" => json!({"id": names.thought}),
             "thought_trail" => json!({"record_id": names.thought}),
             "thought_tree" | "thought_verify_chain" => json!({"session_id": "s"}),
             "thought_for_action" | "thought_reasoning_trail" => json!({"action_id": "commit-4f2a"}),
             "thought_search" | "context_search" => json!({"query": "plan"}),
-            "thought_list" | "thought_verify" | "log_verify" | "session_list" | "roadmap_list"
+            "thought_record_list"
+            | "thought_verify"
+            | "log_verify"
+            | "session_list"
+            | "roadmap_list"
             | "context_drift" => {
                 json!({})
             }
@@ -306,7 +310,6 @@ fn no_reader_folds_a_write_ahead_log_that_a_killed_writer_left() {
 /// Runs the program as somebody who may read the folder and nothing else.
 #[cfg(unix)]
 fn as_stranger(place: &Place, db: &Path, args: &[&str]) -> Option<std::process::Output> {
-    use std::os::unix::fs::PermissionsExt;
     let is_root = rustix::process::geteuid().is_root();
     let mut command = match is_root {
         // Permissions do not hold for the superuser, so the program runs as somebody else.
@@ -314,8 +317,12 @@ fn as_stranger(place: &Place, db: &Path, args: &[&str]) -> Option<std::process::
             let mut command = std::process::Command::new("setpriv");
             command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
             command.arg(place.path("cairn"));
-            std::fs::copy(env!("CARGO_BIN_EXE_cairn"), place.path("cairn")).ok()?;
-            std::fs::set_permissions(place.path("cairn"), PermissionsExt::from_mode(0o755)).unwrap();
+            if !place.path("cairn").exists() {
+                // Copied by another process: a file that this one has open for writing could not be run.
+                let mut copy = std::process::Command::new("install");
+                copy.args(["-m", "755", env!("CARGO_BIN_EXE_cairn")]).arg(place.path("cairn"));
+                assert!(copy.status().unwrap().success());
+            }
             command
         }
         false => std::process::Command::new(env!("CARGO_BIN_EXE_cairn")),
@@ -418,8 +425,36 @@ fn a_server_that_only_notes_tokens_makes_no_checkpoint() {
     };
     let before = log();
     let served = Served::start(&place);
-    Agent::with_token(served.addr, &token).data("thought_list", json!({}));
+    Agent::with_token(served.addr, &token).data("thought_record_list", json!({}));
     served.stop();
     assert_eq!(log()["checkpoints"], before["checkpoints"]);
     assert_eq!(log()["size"], before["size"]);
+}
+
+#[test]
+fn an_interrupted_write_is_taken_back_by_a_writer_and_never_read_over() {
+    sqlites_own!("about the journal of SQLite");
+    let (place, _) = everything();
+    let sql = rusqlite::Connection::open(place.path("data/cairn.db")).unwrap();
+    // As a backup is, before anybody records in it.
+    sql.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    sql.pragma_update(None, "cache_size", 1).unwrap();
+    sql.execute_batch("BEGIN IMMEDIATE; CREATE TABLE half (x); INSERT INTO half VALUES (zeroblob(500000));")
+        .unwrap();
+    let copied = ["data/half.db", "data/half.db-journal"].map(|name| place.path(name));
+    std::fs::copy(place.path("data/cairn.db"), &copied[0]).unwrap();
+    std::fs::copy(place.path("data/cairn.db-journal"), &copied[1]).unwrap();
+    drop(sql);
+    let run = |args: &[&str]| {
+        let args = [&["--db", "data/half.db"], args].concat();
+        place.command(&args).env("CAIRN_STATE", place.path("state")).output().unwrap()
+    };
+    let before = std::fs::read(&copied[0]).unwrap();
+    let verified = run(&["verify"]);
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(!verified.status.success() && said.contains("was interrupted"), "{said}");
+    assert!(std::fs::read(&copied[0]).unwrap() == before && copied[1].exists());
+    assert!(run(&["checkpoint"]).status.success());
+    let verified = run(&["verify"]);
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }

@@ -29,6 +29,9 @@ impl SqliteStore {
     /// Opens the connection that writes.
     pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
         let (connection, place) = (self.another_to_write()?, self.place.clone());
+        // A backup is one file without a write-ahead log. Where somebody records in it, readers need one: they cannot take
+        // back what an interrupted write leaves in the other kind of journal. While others read it, that has to wait.
+        let _ = connection.pragma_update(None, "journal_mode", "WAL");
         Ok(Box::new(SqliteWriter { connection, place, wrote: self.wrote.clone() }))
     }
 }

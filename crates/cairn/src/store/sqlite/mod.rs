@@ -32,7 +32,7 @@ use crate::options::Durability;
 use crate::proof::canonical;
 use crate::store::{Opening, StoreError};
 
-use error::{is_busy, is_read_only, store_error};
+use error::{is_busy, is_interrupted, is_read_only, store_error};
 use place::Place;
 
 /// How long a call waits for other processes before it gives up.
@@ -111,7 +111,16 @@ impl SqliteStore {
     /// may be, it is opened for writing.
     fn prepare(&self, opening: &Opening) -> Result<(), schema::PrepareError> {
         let mut reader = self.connect()?;
-        let version = schema::recognise(&reader)?;
+        let version = match schema::recognise(&reader) {
+            Err(schema::PrepareError::Sql(error)) if is_interrupted(&error) => {
+                if let Opening::Read = opening {
+                    return Err(schema::PrepareError::Interrupted);
+                }
+                // A connection that can write takes the unfinished write back.
+                schema::recognise(&self.connect_to_write()?)?
+            }
+            version => version?,
+        };
         if version != schema::VERSION {
             let birth = match opening {
                 Opening::Create(birth) => Some(birth),
@@ -135,12 +144,15 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Whether the file could be read as one that never changes. Not if a log waits beside it: what is in
-    /// there would be passed over.
+    /// Whether the file could be read as one that never changes. Not if a write-ahead log or the journal of an
+    /// interrupted write waits beside it, which would be passed over.
     fn can_be_unchanging(&self) -> bool {
-        let mut log = self.path().as_os_str().to_os_string();
-        log.push("-wal");
-        !self.unchanging && self.path().is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
+        let is_empty = |end: &str| {
+            let mut log = self.path().as_os_str().to_os_string();
+            log.push(end);
+            fs::metadata(log).map_or(true, |log| log.len() == 0)
+        };
+        !self.unchanging && self.path().is_file() && is_empty("-wal") && is_empty("-journal")
     }
 
     /// Makes what was handed to the system last through a power cut: all of it is in the write-ahead log, or was synced

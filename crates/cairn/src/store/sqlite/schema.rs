@@ -37,6 +37,8 @@ pub enum PrepareError {
     Newer(i64),
     /// The file was written by an earlier version, and cannot be brought up to date.
     Older(i64),
+    /// A write was interrupted, and must be taken back by somebody who may write.
+    Interrupted,
     /// The file is empty, and it was not asked to be made.
     Empty,
 }
@@ -55,6 +57,7 @@ impl PrepareError {
             PrepareError::NotOurs(found) => OpenError::NotOurs { path, found: found.to_string() },
             PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
             PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
+            PrepareError::Interrupted => OpenError::Interrupted { path },
             PrepareError::Empty => OpenError::Missing { path },
             PrepareError::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::NotADatabase) => {
