@@ -31,6 +31,7 @@ mod activity;
 mod backup;
 mod branch;
 pub mod bundle;
+mod clock;
 mod context;
 mod entries;
 mod error;
@@ -86,4 +87,5 @@ pub use store::{LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report, Scope,
+    Watch,
 };

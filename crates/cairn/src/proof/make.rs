@@ -13,8 +13,8 @@ use super::keys::{RecordedKeyChange, key_changes};
 use super::signer::Signer;
 use super::strange::strange;
 use super::{Stated, proof_error};
+use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::options::Clock;
 use crate::store::{Store, StoreError};
 use crate::writer::Writer;
 
@@ -255,7 +255,7 @@ impl Maker {
 
     fn remember(&self, stated: &Stated, keys: &[VerifyingKey]) -> Result<()> {
         let (Some(heads), Some(database)) = (&self.heads, self.store.place()) else { return Ok(()) };
-        let head = SeenHead { size: stated.size, root: stated.root, at: (self.clock)().to_string() };
+        let head = SeenHead { size: stated.size, root: stated.root, at: self.clock.shown().to_string() };
         heads
             .remember(&stated.origin, database, &head, keys)
             .map_err(|error| Error::Store(StoreError::Other(format!("the head was not remembered: {error}"))))

@@ -6,7 +6,7 @@ use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
 
 use super::record::Checker;
 use super::redaction::{self, Redactions};
-use super::{Finding, Findings, Progress, Reason, Report};
+use super::{Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 
@@ -14,7 +14,7 @@ use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 const REMEMBERED_NODES: usize = 1 << 16;
 
 /// Verifies the thoughts of one session or task.
-pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Report> {
     let audit = store.audit()?;
     let head = audit.head()?;
     let (derived_through, _) = audit.derived()?;
@@ -55,7 +55,10 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         newest = Some(scanned.seq);
         seen += 1;
         failed = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
-        progress(Progress { done: seen, total: length.max(seen), what: "thoughts" });
+        let far = Progress { done: seen, total: length.max(seen), what: "thoughts" };
+        if failed.is_ok() && watch(far).is_break() {
+            failed = Err(StoreError::GivenUp);
+        }
     })?;
     failed?;
     if seen != length {

@@ -1,5 +1,6 @@
 //! Verifying the whole log: as many threads as there are cores, each over a range of it, in flat memory.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_core::Sha;
@@ -10,7 +11,7 @@ use super::fold;
 use super::record::Checker;
 use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
-use super::{Finding, Findings, Progress, Reason, Report};
+use super::{Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::Result;
 use crate::store::{Audit, LogHead, Store, StoreError, Totals};
 
@@ -41,7 +42,7 @@ struct Part {
 }
 
 /// Verifies everything.
-pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<Report> {
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
     let mut audits = store.audits(threads + 4)?;
     let audit = audits.pop().ok_or_else(|| StoreError::Other("no state was opened".into()))?;
@@ -51,7 +52,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     // A size that somebody made up must not keep anybody waiting: a little beyond the newest entry, nothing can be.
     let end = audit.newest()?.map_or(0, |newest| newest.saturating_add(1)).saturating_add(CHUNK);
     let within = LogHead { size: head.size.min(end), ..head.clone() };
-    let parts = check_parts(audits, &within, derived_through, progress, &mut findings)?;
+    let parts = check_parts(audits, &within, derived_through, watch, &mut findings)?;
 
     let mut tree = Some(Edge::empty());
     let (mut counted, mut actions) = (Totals::default(), 0);
@@ -120,7 +121,7 @@ fn check_parts(
     mut audits: Vec<Box<dyn Audit>>,
     head: &LogHead,
     derived_through: i64,
-    progress: &(dyn Fn(Progress) + Sync),
+    watch: Watch<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<Part>> {
     let [index, folds, structures] =
@@ -150,7 +151,10 @@ fn check_parts(
             workers.push(scope.spawn(move || {
                 let advance = |entries| {
                     let done = done.fetch_add(entries, Ordering::Relaxed) + entries;
-                    progress(Progress { done, total: head.size, what: "entries" });
+                    match watch(Progress { done, total: head.size, what: "entries" }) {
+                        ControlFlow::Continue(()) => Ok(()),
+                        ControlFlow::Break(()) => Err(StoreError::GivenUp),
+                    }
                 };
                 check_part(&*audit, head, derived_through, first..last, &advance)
             }));
@@ -159,7 +163,7 @@ fn check_parts(
             .into_iter()
             .map(|worker| worker.join().map_err(failed)?)
             .collect::<std::result::Result<_, StoreError>>()?;
-        progress(Progress { done: head.size, total: head.size, what: "search index" });
+        let _ = watch(Progress { done: head.size, total: head.size, what: "search index" });
         findings.append(index.join().map_err(failed)??);
         findings.append(structures.join().map_err(failed)??);
         findings.append(folds.join().map_err(failed)??);
@@ -173,7 +177,7 @@ fn check_part(
     head: &LogHead,
     derived_through: i64,
     chunks: std::ops::Range<u64>,
-    advance: &dyn Fn(u64),
+    advance: &dyn Fn(u64) -> std::result::Result<(), StoreError>,
 ) -> std::result::Result<Part, StoreError> {
     let mut checker = Checker::new(audit, &head.origin, derived_through);
     checker.redactions.counted_at = Some(head.size);
@@ -187,7 +191,7 @@ fn check_part(
             None => Subtree::Broken,
             Some(leaves) => check_nodes(audit, from, leaves, &mut findings)?,
         });
-        advance(to - from);
+        advance(to - from)?;
     }
     Ok(Part {
         findings,
