@@ -1,6 +1,7 @@
 //! The `cairn` program: command line and MCP server for agents' decision trails.
 
 mod args;
+mod clock;
 mod cmd;
 mod data;
 mod data_plans;
@@ -16,10 +17,12 @@ mod password;
 mod reference;
 mod serve;
 mod session_words;
+mod signals;
 #[cfg(unix)]
 mod signer;
 mod state;
 mod term;
+mod verifying;
 mod web;
 mod witness;
 

@@ -18,10 +18,11 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use crate::checked;
+use crate::clock::{Clock, new_id};
 use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::memory::States;
-use crate::options::{Clock, Durability, IdSource, Options};
+use crate::options::{Durability, IdSource, Options};
 use crate::proof::{
     Checkpoints, Comparison, HeadFolder, Maker, SeenHead, Signer, Standing, canonical, comparison_of, gone,
     refine, refusal,
@@ -37,7 +38,7 @@ use crate::store::{
     Birth, Damage, FoundThought, ListFilter, Opening, Read, ReplicaStatus, SearchScope, Store, StoreError,
     Thoughts,
 };
-use crate::verify::{self, Outside, Progress, Report, Scope};
+use crate::verify::{self, Outside, Progress, Report, Scope, Watch};
 use crate::writer::{Recorded, Sealing, Step, Writer};
 
 /// The most records in one page of a listing.
@@ -117,13 +118,10 @@ impl Cairn {
     }
 
     pub(crate) fn open_with(options: Options, path: PathBuf) -> std::result::Result<Cairn, OpenError> {
-        let opening = match (options.read_only, options.create) {
+        let opening = match (options.read_only, birth(&options, &path)?) {
             (true, _) => Opening::Read,
-            (false, false) => Opening::Write,
-            (false, true) => Opening::Create(Birth {
-                origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
-                timestamp: (options.clock)(),
-            }),
+            (false, None) => Opening::Write,
+            (false, Some(birth)) => Opening::Create(birth),
         };
         let heads = options.heads.as_ref();
         let (store, beside): (Arc<dyn Store>, PathBuf) = match Address::in_path(&path)? {
@@ -196,7 +194,7 @@ impl Cairn {
     fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
         let mut thought = thought.check(&self.inner.limits)?;
         let salt = salt_for(thought.metadata.as_deref())?;
-        let id = ThoughtId::new((self.inner.ids)())
+        let id = ThoughtId::new((self.inner.ids)()?)
             .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;
         let sealing = match thought.seal {
             false => None,
@@ -518,15 +516,24 @@ impl Cairn {
     pub fn verify_against(
         &self,
         scope: &Scope,
-        mut outside: Outside,
+        outside: Outside,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Report> {
+        self.verify_while(scope, outside, &|far| {
+            progress(far);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Like [`Cairn::verify_against`], as long as `watch` says to go on; otherwise it fails with
+    /// [`StoreError::GivenUp`].
+    pub fn verify_while(&self, scope: &Scope, mut outside: Outside, watch: Watch<'_>) -> Result<Report> {
         let unread = match self.add_remembered(&mut outside) {
             // A log whose name cannot be read: that is for the report to say.
             Err(Error::Store(StoreError::Damaged(_))) => None,
             other => other?,
         };
-        let mut report = verify::verify(&*self.inner.store, scope, &outside, progress)?;
+        let mut report = verify::verify_while(&*self.inner.store, scope, &outside, watch)?;
         if self.inner.store.replica().is_some() {
             report.notes.push(
                 "the replica that is read from: what was verified is the database that takes the records"
@@ -589,9 +596,10 @@ impl Cairn {
         self.inner.store.replica()
     }
 
-    /// The time, by the clock that this handle was opened with.
+    /// The time, by the clock that this handle was opened with. Of a clock that is before 1970 or after 9999, the nearer
+    /// end of that range.
     pub fn now(&self) -> Timestamp {
-        (self.inner.clock)()
+        self.inner.clock.shown()
     }
 
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.
@@ -617,6 +625,21 @@ fn asked_for(which: &ListFilter<'_>, thought: Thought) -> Read<Thought> {
             other("agent", agent)
         }
         _ => Ok(thought),
+    }
+}
+
+/// What a new log begins with. A clock that cannot be used keeps nobody from opening a log that is there.
+fn birth(options: &Options, path: &Path) -> std::result::Result<Option<Birth>, OpenError> {
+    if !options.create {
+        return Ok(None);
+    }
+    let made = new_id().and_then(|id| {
+        Ok(Birth { origin: format!("cairn/{}", id.simple()), timestamp: options.clock.now()? })
+    });
+    match made {
+        Ok(birth) => Ok(Some(birth)),
+        Err(_) if path.exists() || Address::in_path(path)?.is_some() => Ok(None),
+        Err(source) => Err(OpenError::Store { path: path.to_path_buf(), source }),
     }
 }
 

@@ -32,6 +32,7 @@ mod backup;
 mod branch;
 pub mod bundle;
 mod checked;
+mod clock;
 mod context;
 mod entries;
 mod error;
@@ -89,5 +90,5 @@ pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
-    Scope, THIS_MACHINE,
+    Scope, THIS_MACHINE, Watch,
 };

@@ -29,6 +29,7 @@ pub(crate) use fold::{advance, digest, keep};
 pub use verdict::{BriefVerdict, RedactedSource};
 pub use view::{EntityView, EventView, StatePart};
 
+use crate::clock::new_id;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use append::{Draft, ROUNDS, Terms, overtaken, session_id_of};
@@ -139,7 +140,10 @@ pub struct SessionInfo {
 impl Cairn {
     /// Opens the memory of a session. One that is open stays as it is, unless other types or settings are given.
     pub fn session_open(&self, session: NewSession) -> Result<SessionOpened> {
-        let session_id = session.session_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+        let session_id = match session.session_id {
+            Some(id) => id,
+            None => new_id()?.to_string(),
+        };
         let session_id = session_id_of(&session_id)?;
         let types = session.types.map(check_types).transpose()?;
         if session.window.is_some_and(|window| window > 1000) {

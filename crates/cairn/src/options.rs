@@ -6,9 +6,11 @@ use std::sync::Arc;
 use cairn_core::thought::Limits;
 use cairn_core::time::Timestamp;
 
+use crate::clock::{Clock, new_id};
 use crate::error::OpenError;
 use crate::handle::Cairn;
 use crate::proof::{HeadFolder, Signer};
+use crate::store::StoreError;
 
 /// When an acknowledged thought is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,8 +23,7 @@ pub enum Durability {
     Normal,
 }
 
-pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-pub(crate) type IdSource = Arc<dyn Fn() -> String + Send + Sync>;
+pub(crate) type IdSource = Arc<dyn Fn() -> Result<String, StoreError> + Send + Sync>;
 
 /// Settings for [`Cairn`]; the default ones are those of [`Cairn::open`].
 ///
@@ -68,8 +69,8 @@ impl Options {
             limits: Limits::default(),
             create: true,
             read_only: false,
-            clock: Arc::new(system_clock),
-            ids: Arc::new(|| uuid::Uuid::now_v7().to_string()),
+            clock: Clock::system(),
+            ids: Arc::new(|| Ok(new_id()?.to_string())),
             roadmaps: None,
             signer: None,
             heads: None,
@@ -104,15 +105,15 @@ impl Options {
         self
     }
 
-    /// Takes the time from `clock`.
+    /// Takes the time from `clock`. While it says one before 1970, nothing is recorded.
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
-        self.clock = Arc::new(clock);
+        self.clock = Clock::of(clock);
         self
     }
 
     /// Takes ids from `ids`. They must be unique; one that is taken is refused as a conflict.
     pub fn ids(mut self, ids: impl Fn() -> String + Send + Sync + 'static) -> Options {
-        self.ids = Arc::new(ids);
+        self.ids = Arc::new(move || Ok(ids()));
         self
     }
 
@@ -173,10 +174,4 @@ impl Default for Options {
     fn default() -> Options {
         Options::new()
     }
-}
-
-/// UTC with milliseconds: `2026-04-17T09:30:00.000Z`.
-fn system_clock() -> Timestamp {
-    let text = format!("{:.3}", jiff::Timestamp::now());
-    Timestamp::parse(text).expect("jiff prints UTC timestamps in ISO 8601")
 }

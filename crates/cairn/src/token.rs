@@ -119,7 +119,7 @@ impl Cairn {
             name: new.name,
             scope: new.scope,
             agent_id: new.agent_id,
-            created_at: (self.inner.clock)(),
+            created_at: self.inner.clock.now()?,
             revoked_at: None,
             last_used_at: None,
         };

@@ -16,6 +16,7 @@ mod whole;
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::ControlFlow;
 
 use cairn_core::Sha;
 use serde::{Serialize, Serializer};
@@ -44,6 +45,9 @@ pub struct Progress {
     /// What is being done.
     pub what: &'static str,
 }
+
+/// Is told how far long work has come, and says whether to go on.
+pub type Watch<'w> = &'w (dyn Fn(Progress) -> ControlFlow<()> + Sync);
 
 /// In which way something stored disagrees with what was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -421,10 +425,23 @@ pub(crate) fn verify(
     outside: &Outside,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report> {
+    verify_while(store, scope, outside, &|far| {
+        progress(far);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Verifies what `scope` names, as long as `watch` says to go on.
+pub(crate) fn verify_while(
+    store: &dyn Store,
+    scope: &Scope,
+    outside: &Outside,
+    watch: Watch<'_>,
+) -> Result<Report> {
     let verified = match scope {
-        Scope::All => whole::verify(store, outside, progress),
-        Scope::Session(name) => chain::verify(store, ChainOf::Session(name), progress),
-        Scope::Task(name) => chain::verify(store, ChainOf::Task(name), progress),
+        Scope::All => whole::verify(store, outside, watch),
+        Scope::Session(name) => chain::verify(store, ChainOf::Session(name), watch),
+        Scope::Task(name) => chain::verify(store, ChainOf::Task(name), watch),
     };
     match verified {
         // A file too damaged to be read to the end is a verdict, not a failure to reach one.

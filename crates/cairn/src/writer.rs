@@ -27,10 +27,10 @@ use cairn_core::thought::Thought;
 use tokio::sync::oneshot;
 
 use crate::activity::{Activity, Tally};
+use crate::clock::Clock;
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
 use crate::memory::keep;
-use crate::options::Clock;
 use crate::proof::Message;
 use crate::seal::SealKey;
 use crate::store::sqlite::BUSY;

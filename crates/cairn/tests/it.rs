@@ -15,6 +15,9 @@ mod branch;
 /// Bundles: exported, verified by two programs, tampered with, imported.
 #[path = "it/bundle/mod.rs"]
 mod bundle;
+/// Clocks that cannot be right.
+#[path = "it/clock.rs"]
+mod clock;
 /// Several handles and many threads on one file.
 #[path = "it/concurrent.rs"]
 mod concurrent;

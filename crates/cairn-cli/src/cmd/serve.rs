@@ -46,6 +46,9 @@ pub(crate) struct Args {
     tools: String,
     #[command(flatten)]
     read: ReadDb,
+    /// Take at most so many connections at once from one address, of 4096 in all. A proxy in front counts as one address
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections_per_address, value_parser = connections)]
+    connections_per_address: usize,
     /// Write no line for each request
     #[arg(long)]
     quiet: bool,
@@ -76,7 +79,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         tls,
         tools,
         log_requests: !args.quiet,
-        limits: Limits::default(),
+        limits: Limits { connections_per_address: args.connections_per_address, ..Limits::default() },
     };
     let publisher = Publisher::start(cairn.clone());
     let served = serve(cairn, settings, app);
@@ -124,6 +127,15 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     named.as_deref().unwrap_or(text).parse().map_err(|_| {
         "must be an IP address and a port, such as 127.0.0.1:7411, 0.0.0.0:7411 or [::1]:7411".to_string()
     })
+}
+
+/// Reads a number of connections.
+fn connections(text: &str) -> Result<usize, String> {
+    let most = Limits::default().connections;
+    match text.parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("must be a number from 1 to {most}")),
+    }
 }
 
 /// Reads a name that requests may have in their `Host` header.

@@ -28,6 +28,8 @@ mod transport;
 use anyhow::Context;
 use cairn::Cairn;
 
+use crate::signals::told_to_stop;
+
 pub use envelope::write as write_message;
 #[cfg(debug_assertions)]
 pub use fixtures::WithFixtures;
@@ -41,20 +43,23 @@ pub use sets::ToolSets;
 pub use tools::Call;
 pub use tools::Tool;
 
-/// Serves until the client closes its end, then waits until everything recorded is on disk.
+/// Serves until the client closes its end or a signal asks the program to stop, then waits until everything recorded is
+/// on disk.
 pub fn run(cairn: Cairn, tools: ToolSets) -> anyhow::Result<()> {
     panics::tell_in_one_line();
+    let told = told_to_stop();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Two more for standard input and output, where these need threads.
-        .max_blocking_threads(server::READERS + server::WRITERS + 2)
+        // Two more for verifications, of the log and of a part of it, and two for standard input and output, where
+        // these need threads.
+        .max_blocking_threads(server::READERS + server::WRITERS + 2 + 2)
         .build()
         .context("cannot start the server's runtime")?;
     let quit = runtime.block_on(async {
         let server = server::Server::new(cairn.clone(), &tools.tools());
         let transport = transport::LineTransport::new(stdio::input(), stdio::output());
         // Without the SDK's own opening: it ends the server if the first message is not the one it expects.
-        rmcp::service::serve_directly(server, transport, None).waiting().await
+        rmcp::service::serve_directly_with_ct(server, transport, None, told).waiting().await
     });
     // A long verification that nobody waits for any more must not hold up the end.
     runtime.shutdown_background();

@@ -1,6 +1,7 @@
 //! The MCP server: what it says about itself, and how a request reaches the tool, prompt or resource it asks for.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cairn::Cairn;
 use cairn::core::preview::preview;
@@ -15,6 +16,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::args::{Given, nearest};
 use super::completion;
@@ -27,6 +29,7 @@ use super::recorder::Recorder;
 use super::requests::{METHODS, no_resource, require_first_page, require_version};
 use super::resources::{self, AnsweredOnce, Change, MOST_WATCHED, Place, Template, Watchers};
 use super::tools::{Call, Effect, Tool, renamed};
+use crate::verifying::Verifications;
 
 const UNWATCHED: &str = "only changes of cairn://session/{id}/tree and cairn://session/{id}/brief/{node} can be \
                          watched";
@@ -42,6 +45,7 @@ pub struct Server {
     instructions: String,
     readers: Semaphore,
     writers: Semaphore,
+    verifications: Arc<Verifications>,
     recorder: Recorder,
     prompts: Vec<&'static Prompt>,
     templates: Vec<&'static Template>,
@@ -60,6 +64,7 @@ impl Server {
     /// Offers `tools`. Must be called inside a runtime.
     pub fn new(cairn: Cairn, tools: &[&'static Tool]) -> Server {
         Server {
+            verifications: Arc::new(Verifications::new(cairn.clone())),
             cairn,
             by_name: tools.iter().map(|tool| (tool.name, *tool)).collect(),
             listed: tools.iter().map(|tool| tool.listed()).collect(),
@@ -77,6 +82,11 @@ impl Server {
     /// The name of a tool, if it is offered.
     pub fn tool_name(&self, name: &str) -> Option<&'static str> {
         self.by_name.get(name).map(|tool| tool.name)
+    }
+
+    /// The verifications of this server, for others in the process to share.
+    pub fn verifications(&self) -> Arc<Verifications> {
+        self.verifications.clone()
     }
 
     /// Leaves it to others to say what was recorded, with [`Server::recorded`]: they see what other processes record.
@@ -125,18 +135,29 @@ impl Server {
                 self.tell(thought.session_id.as_str(), Change::Thought);
                 Ok(envelope::answer(Data::of(&thought)))
             }
-            Call::Read(read) => self.call_blocking(tool, read, &self.readers, arguments).await,
+            Call::Read(read) => self.call_blocking(tool, read, &self.readers, arguments, &context.ct).await,
+            Call::Verify(scope, answer) => {
+                let scope = scope(Given::read(tool.args, arguments))?;
+                let report = tokio::select! {
+                    biased;
+                    () = context.ct.cancelled() => return Err(left(tool.name)),
+                    report = self.verifications.report(scope) => report?,
+                };
+                Ok(envelope::answer(answer(&report)))
+            }
             Call::Write(write, Effect::Event) => {
                 let session =
                     ["session_id", "sessionId"].iter().find_map(|name| arguments.get(*name)?.as_str());
                 let session = session.map(ToString::to_string);
-                let answer = self.call_blocking(tool, write, &self.writers, arguments).await?;
+                let answer = self.call_blocking(tool, write, &self.writers, arguments, &context.ct).await?;
                 if let (Some(session), Some(false)) = (session, answer.is_error) {
                     self.tell(&session, Change::Event);
                 }
                 Ok(answer)
             }
-            Call::Write(write, _) => self.call_blocking(tool, write, &self.writers, arguments).await,
+            Call::Write(write, _) => {
+                self.call_blocking(tool, write, &self.writers, arguments, &context.ct).await
+            }
         }
     }
 
@@ -146,21 +167,30 @@ impl Server {
         work: fn(&Cairn, Given) -> Result<Data, Failure>,
         turns: &Semaphore,
         arguments: JsonObject,
+        leaving: &CancellationToken,
     ) -> Result<CallToolResult, Failure> {
         let work = move |cairn: &Cairn| envelope::answer(work(cairn, Given::read(tool.args, arguments)));
-        self.blocking(tool.name, turns, work).await
+        self.blocking(tool.name, turns, leaving, work).await
     }
 
-    /// Does work that may take long and whose answer may be large, where it does not hold up what runs beside it.
+    /// Does work that may take long and whose answer may be large, where it does not hold up what runs beside it. If the
+    /// caller leaves before the work has begun, it never begins.
     async fn blocking<T: Send + 'static>(
         &self,
         name: &str,
         turns: &Semaphore,
+        leaving: &CancellationToken,
         work: impl FnOnce(&Cairn) -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let _turn = turns.acquire().await;
-        let cairn = self.cairn.clone();
-        tokio::task::spawn_blocking(move || work(&cairn)).await.map_err(|_| panics::internal(name))
+        let _turn = tokio::select! {
+            biased;
+            () = leaving.cancelled() => return Err(left(name)),
+            turn = turns.acquire() => turn,
+        };
+        let (cairn, leaving) = (self.cairn.clone(), leaving.clone());
+        let work = move || (!leaving.is_cancelled()).then(|| work(&cairn));
+        let worked = tokio::task::spawn_blocking(work).await.map_err(|_| panics::internal(name))?;
+        worked.ok_or_else(|| left(name))
     }
 
     /// What an address names, if it is one of those that are offered.
@@ -171,6 +201,11 @@ impl Server {
     fn watchable(&self, uri: &str) -> Option<Place> {
         self.place(uri).and_then(|_| Watchers::watchable(uri))
     }
+}
+
+/// The answer to a caller that has left, which nobody reads.
+fn left(name: &str) -> Failure {
+    Failure::new("HANDLER_ERROR", format!("{name} was cancelled before it was done"))
 }
 
 fn client_name(context: &RequestContext<RoleServer>) -> Option<String> {
@@ -258,7 +293,8 @@ impl ServerHandler for Server {
         require_version(&context)?;
         let prompt = prompts::find(&self.prompts, &request.name)?;
         let arguments = request.arguments.unwrap_or_default();
-        let built = self.blocking(prompt.name, &self.readers, move |cairn| prompt.get(cairn, arguments));
+        let built =
+            self.blocking(prompt.name, &self.readers, &context.ct, move |cairn| prompt.get(cairn, arguments));
         Ok(built.await??.into())
     }
 
@@ -270,8 +306,9 @@ impl ServerHandler for Server {
         require_version(&context)?;
         require_first_page(request)?;
         let templates = self.templates.clone();
-        let listed =
-            self.blocking("resources/list", &self.readers, move |cairn| resources::list(cairn, &templates));
+        let listed = self.blocking("resources/list", &self.readers, &context.ct, move |cairn| {
+            resources::list(cairn, &templates)
+        });
         Ok(ListResourcesResult::with_all_items(listed.await??))
     }
 
@@ -301,7 +338,9 @@ impl ServerHandler for Server {
         };
         let read = {
             let uri = uri.clone();
-            self.blocking("resources/read", &self.readers, move |cairn| resources::read(cairn, place, &uri))
+            self.blocking("resources/read", &self.readers, &context.ct, move |cairn| {
+                resources::read(cairn, place, &uri)
+            })
         };
         match read.await? {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
@@ -370,7 +409,7 @@ impl ServerHandler for Server {
         require_version(&context)?;
         let subject = completion::subject(&request, &self.prompts, &self.templates)?;
         let typed = request.argument.value;
-        let values = self.blocking("completion/complete", &self.readers, move |cairn| {
+        let values = self.blocking("completion/complete", &self.readers, &context.ct, move |cairn| {
             completion::values(cairn, subject, &typed)
         });
         Ok(CompleteResult::new(values.await??))

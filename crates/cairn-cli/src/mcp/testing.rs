@@ -28,6 +28,9 @@ pub(crate) fn call(tool: &Tool, cairn: &Cairn, arguments: &Value) -> String {
     let given = Given::read(tool.args, arguments.as_object().cloned().unwrap_or_default());
     let outcome = match &tool.call {
         Call::Read(call) | Call::Write(call, _) => call(cairn, given),
+        Call::Verify(scope, answer) => {
+            scope(given).and_then(|scope| Ok(cairn.verify(&scope)?)).and_then(|report| answer(&report))
+        }
         Call::Record(..) => panic!("{} records a thought", tool.name),
     };
     json!(answer(outcome)).to_string()

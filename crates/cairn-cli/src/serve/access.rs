@@ -241,12 +241,9 @@ impl Tokens {
 
     fn use_now(&self, id: &str) {
         let Ok(mut used) = self.used.lock() else { return };
-        let entry = used.entry(id.to_string()).or_insert(Use {
-            at: jiff::Timestamp::now(),
-            noted: None,
-            pending: true,
-        });
-        entry.at = jiff::Timestamp::now();
+        let entry =
+            used.entry(id.to_string()).or_insert(Use { at: crate::clock::now(), noted: None, pending: true });
+        entry.at = crate::clock::now();
         entry.pending = true;
     }
 

@@ -3,14 +3,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn::{Cairn, Outside, Report, Scope, THIS_MACHINE, Timestamp};
+#[cfg(test)]
+use cairn::Cairn;
+use cairn::{Report, THIS_MACHINE, Timestamp};
 use serde::Serialize;
 use tokio::sync::Notify;
 
 use super::Site;
 use crate::error::CliError;
 use crate::term::count;
-use crate::witness;
+#[cfg(test)]
+use crate::verifying::verify;
 
 /// Between two verifications, if something was recorded in between.
 const AFTER_GROWTH: Duration = Duration::from_secs(60);
@@ -58,15 +61,8 @@ impl Integrity {
     }
 }
 
-/// Verifies the whole log, against what is remembered of it and what its witnesses have seen.
-fn verify(cairn: &Cairn) -> Result<Report, String> {
-    let (heads, remarks) = witness::seen_by_witnesses(cairn);
-    let outside = Outside { heads, ..Outside::default() };
-    let mut report = cairn.verify_against(&Scope::All, outside, &|_| {});
-    if let Ok(report) = &mut report {
-        report.notes.extend(remarks);
-    }
-    report.map_err(|error| CliError::from(error).sentence())
+fn in_words(outcome: cairn::Result<Report>) -> Result<Report, String> {
+    outcome.map_err(|error| CliError::from(error).sentence())
 }
 
 #[cfg(test)]
@@ -74,7 +70,7 @@ impl Integrity {
     /// Verifies once, now, and takes the report as a test would have it.
     pub(crate) fn verify_now(&self, cairn: &Cairn, change: impl FnOnce(&mut Report)) {
         let (at, began) = (cairn.now(), Instant::now());
-        let mut outcome = verify(cairn);
+        let mut outcome = in_words(verify(cairn, &|| std::ops::ControlFlow::Continue(())));
         if let Ok(report) = &mut outcome {
             change(report);
         }
@@ -89,10 +85,8 @@ pub(super) async fn watch(site: Arc<Site>) {
         let at = site.cairn.now();
         site.integrity.set(|newest| newest.running = Some(at.clone()));
         let began = Instant::now();
-        let cairn = site.cairn.clone();
-        let verifying = tokio::task::spawn_blocking(move || verify(&cairn));
-        let outcome = verifying.await.unwrap_or_else(|_| Err("internal error".to_string()));
-        let took = began.elapsed();
+        let verified = site.verifications.whole().await;
+        let (at, took, outcome) = (verified.at.clone(), verified.took, in_words(verified.outcome.clone()));
         let size = outcome.as_ref().map_or(0, |report| report.log_size);
         let checked = Arc::new(Checked { at, took, outcome });
         site.integrity.set(|newest| *newest = Newest { checked: Some(checked), running: None });

@@ -15,10 +15,16 @@ use tokio_util::task::TaskTracker;
 
 use super::handle::handle;
 use super::patient::Patient;
+use super::shares::Shares;
 use super::{Site, Tls};
 
 /// How long to wait when the system has no more connections to give.
 const OUT_OF_CONNECTIONS: Duration = Duration::from_millis(100);
+
+/// Said to an address that has too many connections open.
+const TOO_MANY: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 45\r\n\
+    Retry-After: 1\r\nConnection: close\r\n\r\ntoo many connections are open from this host\n";
 
 /// Takes the address.
 pub fn bind(addr: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -35,6 +41,7 @@ pub fn bind(addr: SocketAddr) -> anyhow::Result<TcpListener> {
 pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> anyhow::Result<()> {
     raise_file_limit();
     let room = Arc::new(Semaphore::new(site.limits.connections));
+    let shares = Arc::new(Shares::default());
     let connections = TaskTracker::new();
     let last_requests = site.limits.last_requests;
     loop {
@@ -53,6 +60,13 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> 
                 }
             },
         };
+        let Some(share) = shares.take(from.ip(), site.limits.connections_per_address) else {
+            // In the clear it can be said why; whether the client hears it is its own affair.
+            if tls.is_none() {
+                let _ = stream.try_write(TOO_MANY);
+            }
+            continue;
+        };
         // Answers are written whole; waiting for more to send along costs 40 ms a call.
         let _ = stream.set_nodelay(true);
         let (tls, site) = (tls.clone(), site.clone());
@@ -67,7 +81,7 @@ pub async fn serve(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> 
                     }
                 }
             }
-            drop(place);
+            drop((share, place));
         });
     }
     drop(listener);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 
-use jiff::Timestamp;
+use crate::clock::now;
 
 /// Lines that may wait to be written. Whoever reads them slowly must not hold up the server.
 const WAITING: usize = 4096;
@@ -62,7 +62,7 @@ impl Log {
         let Some(lines) = &self.lines else { return };
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let note = if lost > 0 { format!(" lines_lost={lost}") } else { String::new() };
-        let line = format!("{:.3} request={id} {what}{note}\n", Timestamp::now());
+        let line = format!("{:.3} request={id} {what}{note}\n", now());
         if let Err(TrySendError::Full(_)) = lines.try_send(line) {
             self.lost.fetch_add(lost + 1, Ordering::Relaxed);
         }

@@ -208,6 +208,12 @@ pub(super) async fn answer(site: &Arc<Site>) -> Reply {
             status.entries.saturating_sub(covered) as f64,
         );
     }
+    page.one(
+        "cairn_verifications_total",
+        "counter",
+        "Verifications that this process has begun, of the log or of a part of it.",
+        site.verifications.begun() as f64,
+    );
     if let Some(checked) = site.integrity.newest().checked {
         let valid = checked.outcome.as_ref().is_ok_and(cairn::Report::valid);
         page.one(

@@ -16,6 +16,7 @@ mod patient;
 mod reply;
 mod revoked;
 mod routes;
+mod shares;
 mod sign_in;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::{Server, Tool, ToolSets, tell_panics_in_one_line};
+use crate::signals::told_to_stop;
+use crate::verifying::Verifications;
 
 pub(crate) use access::{Access, Who};
 pub(crate) use client::ClientName;
@@ -70,6 +73,7 @@ pub(crate) struct Site {
     tokens: access::Tokens,
     revoked: revoked::Revoked,
     health: health::Health,
+    pub(crate) verifications: Arc<Verifications>,
     mcp: mcp::Endpoint,
     readers: Arc<tokio::sync::Semaphore>,
     limits: Limits,
@@ -79,6 +83,7 @@ pub(crate) struct Site {
 impl Site {
     /// Must be called inside a runtime.
     pub(crate) fn new(cairn: Cairn, settings: Settings, tools: &[&'static Tool]) -> Site {
+        let server = Server::new(cairn.clone(), tools).told_by_others();
         Site {
             hosts: settings.hosts,
             access: settings.access,
@@ -89,7 +94,8 @@ impl Site {
             events: events::Events::default(),
             attempts: attempts::Attempts::default(),
             tokens: access::Tokens::default(),
-            mcp: mcp::Endpoint::new(Server::new(cairn.clone(), tools).told_by_others()),
+            verifications: server.verifications(),
+            mcp: mcp::Endpoint::new(server),
             revoked: revoked::Revoked::default(),
             health: health::Health::default(),
             readers: Arc::new(tokio::sync::Semaphore::new(crate::mcp::READERS)),
@@ -104,6 +110,7 @@ impl Site {
 /// disk. `ready` is told the address once requests are taken.
 pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     tell_panics_in_one_line();
+    let told = told_to_stop();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -113,7 +120,11 @@ pub(crate) fn run(cairn: Cairn, settings: Settings, ready: impl FnOnce(SocketAdd
         let addr = listener.local_addr().context("cannot tell the address")?;
         let (tls, tools) = (settings.tls.clone(), settings.tools.tools());
         let site = Arc::new(Site::new(cairn.clone(), settings, &tools));
-        tokio::spawn(stop_when_told(site.stopping.clone()));
+        let stopping = site.stopping.clone();
+        tokio::spawn(async move {
+            told.cancelled().await;
+            stopping.cancel();
+        });
         ready(addr);
         work(listener, tls, site).await
     });
@@ -132,26 +143,4 @@ async fn work(listener: TcpListener, tls: Option<Tls>, site: Arc<Site>) -> anyho
     let served = listen::serve(listener, tls, site).await;
     let _ = noting.await;
     served
-}
-
-/// Waits for the signals that ask a program to end.
-async fn stop_when_told(stopping: CancellationToken) {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut terminate), Ok(mut interrupt)) =
-            (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-        else {
-            return;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        return;
-    }
-    stopping.cancel();
 }

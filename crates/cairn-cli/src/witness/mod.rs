@@ -118,7 +118,7 @@ impl Deadline {
 
 /// The time, in UTC with milliseconds.
 fn now() -> String {
-    format!("{:.3}", jiff::Timestamp::now())
+    format!("{:.3}", crate::clock::now())
 }
 
 /// Does something beside everything else. Where no thread is to be had, it is not done, and whoever waits for it hears

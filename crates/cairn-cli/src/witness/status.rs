@@ -89,7 +89,7 @@ impl Status {
 /// Seconds since a time; none if it is no time. One in the future was a moment ago: clocks are set.
 pub(crate) fn seconds_since(time: Option<&str>) -> Option<u64> {
     let time: jiff::Timestamp = time?.parse().ok()?;
-    Some(u64::try_from(jiff::Timestamp::now().as_second() - time.as_second()).unwrap_or(0))
+    Some(u64::try_from(crate::clock::now().as_second() - time.as_second()).unwrap_or(0))
 }
 
 /// How long ago something was, for people.

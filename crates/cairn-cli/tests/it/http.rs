@@ -1,5 +1,6 @@
 //! `cairn serve`, driven as agents and browsers do it, and as those do who mean no good.
 
+mod abandoned;
 pub(super) mod agent;
 mod clients;
 mod conformance;

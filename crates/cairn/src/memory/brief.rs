@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use super::append::session_id_of;
 use crate::checked;
+use crate::clock::new_id;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
@@ -143,8 +144,7 @@ impl Cairn {
         if !store {
             return Ok(BuiltBrief { brief_id: None, brief });
         }
-        let id = BriefId::new(uuid::Uuid::now_v7().to_string())
-            .map_err(|error| StoreError::Other(error.to_string()))?;
+        let id = BriefId::new(new_id()?.to_string()).map_err(|error| StoreError::Other(error.to_string()))?;
         // The budget as the brief has it: a larger number than anyone needs cannot be written down.
         let request = BriefRequest { turn: Some(brief.turn), budget: brief.budget, ..request.clone() };
         let kept = Kept { brief: json!(brief), request };

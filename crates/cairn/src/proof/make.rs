@@ -14,8 +14,8 @@ use super::keys::{RecordedKeyChange, key_changes};
 use super::signer::Signer;
 use super::strange::strange;
 use super::{Stated, proof_error};
+use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::options::Clock;
 use crate::store::{LogHead, Store, StoreError};
 use crate::writer::Writer;
 
@@ -258,8 +258,12 @@ impl Maker {
         if self.heads.is_none() {
             return Ok(());
         }
-        let head =
-            SeenHead { size: stated.size, root: stated.root, at: (self.clock)().to_string(), stated: true };
+        let head = SeenHead {
+            size: stated.size,
+            root: stated.root,
+            at: self.clock.shown().to_string(),
+            stated: true,
+        };
         self.remember_head(&stated.origin, head, keys)
     }
 

@@ -68,6 +68,15 @@ pub enum StoreError {
          more; start the program again"
     )]
     Moved,
+    /// The clock of this machine cannot be right.
+    #[error(
+        "the clock of this machine says {0}, and a record must have a time from 1970 to 9999; nothing was written; set \
+         the clock and try again"
+    )]
+    Clock(String),
+    /// Whoever asked for long work said that it need not go on.
+    #[error("given up: nobody waits for the answer any more")]
+    GivenUp,
     /// Something that must be unique is there already.
     #[error("`{0}` is taken")]
     Taken(&'static str),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::record::{Checker, gone};
 use super::redaction::{self, Redactions};
-use super::{Cause, Finding, Findings, Progress, Reason, Report};
+use super::{Cause, Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 
@@ -17,7 +17,7 @@ use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
 const REMEMBERED_NODES: usize = 1 << 16;
 
 /// Verifies the thoughts of one session or task.
-pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Report> {
     let audit = store.audit()?;
     let head = audit.head()?;
     let (derived_through, _) = audit.derived()?;
@@ -63,7 +63,10 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, progress: &(dyn Fn(Progress) +
         seen += 1;
         next = u64::try_from(place).map_or(next, |place| place.max(next)).saturating_add(1);
         failed = check_one(&mut checker, &mut nodes, &scanned, head.size, &head.root, &mut findings);
-        progress(Progress { done: seen, total: length.max(seen), what: "thoughts" });
+        let far = Progress { done: seen, total: length.max(seen), what: "thoughts" };
+        if failed.is_ok() && watch(far).is_break() {
+            failed = Err(StoreError::GivenUp);
+        }
     })?;
     failed?;
     checker.causes.drain(..).for_each(|cause| findings.explain(cause));

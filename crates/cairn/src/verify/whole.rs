@@ -1,5 +1,6 @@
 //! Verifying the whole log: as many threads as there are cores, each over a range of it, in flat memory.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_core::Sha;
@@ -10,7 +11,7 @@ use super::fold;
 use super::record::Checker;
 use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
-use super::{Cause, Finding, Findings, Progress, Reason, Report};
+use super::{Cause, Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::{Error, Result};
 use crate::store::{Audit, LogHead, Store, StoreError, Totals};
 
@@ -45,7 +46,7 @@ struct Part {
 }
 
 /// Verifies everything.
-pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress) + Sync)) -> Result<Report> {
+pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<Report> {
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(8));
     let mut audits = store.audits(threads + 4)?;
     let audit = audits.swap_remove(0);
@@ -57,7 +58,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, progress: &(dyn Fn(Progress)
     let within = LogHead { size: head.size.min(end), ..head.clone() };
     // A part that cannot be read is a finding, and does not keep the others from being checked.
     let mut unread = None;
-    let parts = check_parts(audits, &within, derived_through, progress, &mut findings, &mut unread)?;
+    let parts = check_parts(audits, &within, derived_through, watch, &mut findings, &mut unread)?;
 
     let mut tree = Some(Edge::empty()).filter(|_| unread.is_none());
     let mut damaged = false;
@@ -151,7 +152,7 @@ fn check_parts(
     mut audits: Vec<Box<dyn Audit>>,
     head: &LogHead,
     derived_through: i64,
-    progress: &(dyn Fn(Progress) + Sync),
+    watch: Watch<'_>,
     findings: &mut Findings,
     unread: &mut Option<String>,
 ) -> Result<Vec<Part>> {
@@ -187,7 +188,10 @@ fn check_parts(
             workers.push(scope.spawn(move || {
                 let advance = |entries| {
                     let done = done.fetch_add(entries, Ordering::Relaxed) + entries;
-                    progress(Progress { done, total: head.size, what: "entries" });
+                    match watch(Progress { done, total: head.size, what: "entries" }) {
+                        ControlFlow::Continue(()) => Ok(()),
+                        ControlFlow::Break(()) => Err(StoreError::GivenUp),
+                    }
                 };
                 check_part(&*audit, head, derived_through, first..last, &advance)
             }));
@@ -196,7 +200,7 @@ fn check_parts(
         for worker in workers {
             parts.extend(read(unread, worker.join().map_err(failed)?)?);
         }
-        progress(Progress { done: head.size, total: head.size, what: "search index" });
+        let _ = watch(Progress { done: head.size, total: head.size, what: "search index" });
         for beside in [index, structures] {
             let (found, done) = beside.join().map_err(failed)?;
             findings.append(found);
@@ -215,7 +219,7 @@ fn check_part(
     head: &LogHead,
     derived_through: i64,
     chunks: std::ops::Range<u64>,
-    advance: &dyn Fn(u64),
+    advance: &dyn Fn(u64) -> std::result::Result<(), StoreError>,
 ) -> std::result::Result<Part, StoreError> {
     let mut checker = Checker::new(audit, &head.origin, derived_through);
     checker.redactions.counted_at = Some(head.size);
@@ -229,7 +233,7 @@ fn check_part(
             None => Subtree::Broken,
             Some(leaves) => check_nodes(audit, from, leaves, &mut findings)?,
         });
-        advance(to - from);
+        advance(to - from)?;
     }
     checker.causes.drain(..).for_each(|cause| findings.explain(cause));
     Ok(Part {

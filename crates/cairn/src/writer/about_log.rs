@@ -21,7 +21,7 @@ impl Step<'_> {
 
     /// Records a change of keys; returns its position in the log.
     pub fn append_key(&mut self, change: &KeyChange) -> Result<u64> {
-        let created_at = (self.clock)();
+        let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.leaf.clear();
         KeyEntry {
@@ -39,7 +39,7 @@ impl Step<'_> {
 
     /// Records which log this one continues; returns its position in the log.
     pub fn append_continuation(&mut self, lost: &LostLog) -> Result<u64> {
-        let created_at = (self.clock)();
+        let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.leaf.clear();
         ContinuationEntry {

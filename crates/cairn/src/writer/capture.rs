@@ -53,7 +53,7 @@ impl Step<'_> {
             Some(roadmap) => roadmap,
             None => RoadmapHead { no: self.tx.add_roadmap(name)?, length: 0 },
         };
-        let created_at = (self.clock)();
+        let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
         let id = self.contexts()? + 1;
         self.tx.insert_context(&ContextRow {

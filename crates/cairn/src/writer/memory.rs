@@ -90,7 +90,7 @@ impl Step<'_> {
             Some(memory) => memory,
             None => MemoryHead { session_no: self.session_no(name)?, length: 0, newest: 0 },
         };
-        let at = (self.clock)();
+        let at = self.clock.now()?;
         let seq = self.heads.edge.size();
         let key = request.idempotency_key.as_ref().map(IdempotencyKey::as_str);
         for (digest, data) in unknown {
@@ -132,7 +132,7 @@ impl Step<'_> {
     pub fn store_brief(&mut self, brief: &StoreBrief) -> Result<u64> {
         let name = brief.session_id.as_str();
         let session_no = self.session_no(name)?;
-        let at = (self.clock)();
+        let at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.tx.insert_brief(&BriefRow {
             seq,

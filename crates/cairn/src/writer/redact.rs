@@ -52,7 +52,7 @@ impl Step<'_> {
         if target.metadata.is_some() {
             fields.push("metadata");
         }
-        let at = (self.clock)();
+        let at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.leaf.clear();
         RedactionEntry {

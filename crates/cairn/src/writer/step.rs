@@ -9,8 +9,8 @@ use cairn_core::time::Timestamp;
 
 use super::heads::{Heads, remember};
 use super::{Recorded, Sealing};
+use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::options::Clock;
 use crate::store::{Append, Need, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
 
 /// Heads that have moved in this transaction. Few, so a look through all of them is quicker than a hash.
@@ -97,7 +97,7 @@ impl<'a> Step<'a> {
             Some(task) => task,
             None => TaskHead { no: self.tx.add_task(thought.task_id.as_str())?, length: 0, head: Sha::ZERO },
         };
-        let timestamp = (self.clock)();
+        let timestamp = self.clock.now()?;
         let seq = self.heads.edge.size();
         let hash = task_hash(
             &TaskLink {

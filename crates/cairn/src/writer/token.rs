@@ -20,7 +20,7 @@ impl Step<'_> {
     pub fn revoke_token(&mut self, id: &str) -> Result<TokenInfo> {
         let mut info = self.token(id)?;
         if info.revoked_at.is_none() {
-            let now = (self.clock)();
+            let now = self.clock.now()?;
             self.tx.set_token_times(
                 id,
                 Some(now.as_str()),

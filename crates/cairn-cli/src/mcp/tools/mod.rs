@@ -17,7 +17,7 @@ mod verify;
 
 use std::sync::Arc;
 
-use cairn::{Cairn, NewThought, TokenScope};
+use cairn::{Cairn, NewThought, Report, Scope, TokenScope};
 use rmcp::model::{Tool as Listed, ToolAnnotations};
 
 pub use record::renamed;
@@ -108,6 +108,8 @@ pub enum Call {
     Record(fn(Given, Caller<'_>) -> Result<NewThought, Failure>, &'static str),
     /// Looks something up.
     Read(fn(&Cairn, Given) -> Result<Data, Failure>),
+    /// Verifies what its arguments name, and makes an answer of the report. Callers share verifications.
+    Verify(fn(Given) -> Result<Scope, Failure>, fn(&Report) -> Result<Data, Failure>),
     /// Writes something other than a thought. Like a look-up it may wait: for a file, for the database.
     Write(fn(&Cairn, Given) -> Result<Data, Failure>, Effect),
 }
@@ -132,7 +134,7 @@ impl Tool {
     /// What a caller must be allowed to.
     pub fn needs(&self) -> TokenScope {
         match self.call {
-            Call::Read(_) => TokenScope::Read,
+            Call::Read(_) | Call::Verify(..) => TokenScope::Read,
             Call::Record(..) | Call::Write(..) if REDACT.iter().any(|tool| tool.name == self.name) => {
                 TokenScope::Admin
             }
@@ -153,7 +155,7 @@ impl Call {
     /// All four are given, since what a client assumes of one that is missing is the worst.
     fn hints(&self) -> ToolAnnotations {
         let (reads, replaces, idempotent) = match self {
-            Call::Read(_) => (true, false, true),
+            Call::Read(_) | Call::Verify(..) => (true, false, true),
             Call::Record(..) | Call::Write(_, Effect::Add | Effect::Event) => (false, false, false),
             Call::Write(_, Effect::AddOnce) => (false, false, true),
             Call::Write(_, Effect::Replace) => (false, true, true),

@@ -1,6 +1,6 @@
 //! `thought_verify` and `thought_verify_chain`: recompute every hash.
 
-use cairn::{Cairn, Issue, Scope};
+use cairn::{Issue, Report, Scope};
 
 use super::{Call, Tool, sound};
 use crate::data::Verdict;
@@ -31,7 +31,7 @@ pub static VERIFY: Tool = Tool {
         Arg::new("task_id", Kind::Label, "only this task; not with session_id"),
     ],
     data: MEMBERS,
-    call: Call::Read(verify),
+    call: Call::Verify(scope, answer),
 };
 
 pub static VERIFY_CHAIN: Tool = Tool {
@@ -40,12 +40,12 @@ pub static VERIFY_CHAIN: Tool = Tool {
     description: "As thought_verify for one session; the name that older clients use.",
     args: &[Arg::new("session_id", Kind::Label, "").required()],
     data: MEMBERS,
-    call: Call::Read(verify),
+    call: Call::Verify(scope, answer),
 };
 
-fn verify(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
+fn scope(given: Given) -> Result<Scope, Failure> {
     let mut given = sound(given)?;
-    let scope = match (given.text("session_id"), given.text("task_id")) {
+    Ok(match (given.text("session_id"), given.text("task_id")) {
         (None, None) => Scope::All,
         (Some(session), None) => Scope::Session(session),
         (None, Some(task)) => Scope::Task(task),
@@ -54,6 +54,9 @@ fn verify(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
                 Issue::new("task_id", "must not be given together with session_id; verify one at a time");
             return Err(Failure::invalid(vec![issue]));
         }
-    };
-    Data::of(&Verdict::of(&cairn.verify(&scope)?))
+    })
+}
+
+fn answer(report: &Report) -> Result<Data, Failure> {
+    Data::of(&Verdict::of(report))
 }

@@ -11,8 +11,14 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(400);
 
 fn impatient(connections: usize) -> Serving {
-    let limits =
-        Limits { connections, first_words: SHORT, whole_body: SHORT, taking: SHORT, last_requests: SHORT };
+    let limits = Limits {
+        connections,
+        connections_per_address: connections,
+        first_words: SHORT,
+        whole_body: SHORT,
+        taking: SHORT,
+        last_requests: SHORT,
+    };
     let tools: ToolSets = "all".parse().unwrap();
     Serving::with(Access::Open, limits, &tools.tools())
 }

@@ -48,6 +48,7 @@ pub(super) static PAGES: [Route; 3] = [
             "options",
             "briefs",
             "stored",
+            "damaged",
         ],
     ),
     page::<brief::StoredBrief>(

@@ -36,6 +36,7 @@ pub(super) static PAGES: [Route; 4] = [
             "contexts",
             "total",
             "next",
+            "damaged",
         ],
     ),
     page::<context::OneContext>(

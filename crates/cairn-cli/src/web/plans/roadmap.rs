@@ -2,7 +2,7 @@
 
 use cairn::core::roadmap::Snapshot;
 use cairn::core::roadmap::diff::{Counts, Diff};
-use cairn::{Cairn, Context, ContextHead, DriftedDecision, FileState};
+use cairn::{Cairn, Context, ContextHead, Damage, DriftedDecision, FileState};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::graph::Graph;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::{count, minute};
 use crate::web::link;
-use crate::web::piece::{short_hash, thought, time};
+use crate::web::piece::{damaged_records, short_hash, thought, time};
 use crate::web::text::text;
 
 /// Snapshots on a page: each is compared with the one before it.
@@ -44,6 +44,9 @@ pub(super) struct Data {
     contexts: Vec<Past>,
     total: u64,
     next: Option<u64>,
+    /// Snapshots and decisions that cannot be shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damage>,
     /// What a comparison can be chosen from.
     #[serde(skip)]
     choice: Vec<ContextHead>,
@@ -81,6 +84,7 @@ impl Page for Roadmap {
             }
         }
         let page = cairn.contexts_page(id, asked.query_number("before")?, PAGE)?;
+        let damaged = drift.damaged.into_iter().chain(page.damaged).collect();
         let shown = newest.as_ref().map(|newest| &newest.snapshot.content).or(uncaptured.as_ref());
         let title = shown.map(|plan| plan.title.clone()).filter(|title| !title.trim().is_empty());
         Ok(Data {
@@ -96,6 +100,7 @@ impl Page for Roadmap {
             contexts: past(cairn, page.contexts, page.next)?,
             total: page.total,
             next: page.next,
+            damaged,
             choice: cairn.contexts_page(id, None, CHOICE)?.contexts,
         })
     }
@@ -109,6 +114,7 @@ impl Page for Roadmap {
                 (file_state(id, data.file, data.file_error.is_some())) " " (drift_state(id, data.decisions, data.drifted))
             }
             @if let Some(error) = &data.file_error { p.wrong { (text(error)) } }
+            (damaged_records(&data.damaged))
             (drawn(data))
             (history(data))
             (drifted(data))

@@ -20,7 +20,7 @@ pub(super) static PAGES: [Route; 6] = [
         "/",
         "the sessions, newest first, and how the log stands",
         &[("before", "a position in the log: only sessions that were last added to before it")],
-        &["status", "integrity", "decisions", "plans", "sessions", "next", "connect"],
+        &["status", "integrity", "decisions", "plans", "sessions", "damaged", "next", "connect"],
     ),
     page::<session::Session>(
         "/sessions/{id}",
@@ -53,6 +53,7 @@ pub(super) static PAGES: [Route; 6] = [
             "list",
             "changed",
             "more_changed",
+            "damaged",
         ],
     ),
     page::<thought::ThoughtPage>(
@@ -79,7 +80,7 @@ pub(super) static PAGES: [Route; 6] = [
         "/actions/{id}",
         "why an action was taken: the paths from a root to each thought that led to it",
         &[],
-        &["action_id", "thoughts", "trails", "plans"],
+        &["action_id", "thoughts", "trails", "plans", "damaged"],
     ),
     page::<search::Search>(
         "/search",
@@ -90,7 +91,7 @@ pub(super) static PAGES: [Route; 6] = [
             ("type", "only thoughts of this type: plan, analysis, decision or reflection"),
             ("limit", "at most so many of each: 1 to 100, 20 if not given"),
         ],
-        &["query", "refused", "results", "ranked_newest", "not_covered", "nodes", "plans"],
+        &["query", "refused", "results", "ranked_newest", "not_covered", "nodes", "plans", "damaged"],
     ),
     page::<connect::Connect>(
         "/connect",

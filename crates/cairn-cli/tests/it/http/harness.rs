@@ -40,16 +40,31 @@ impl Server {
 
     fn spawn(folder: tempfile::TempDir, args: &[&str], env: &[(&str, PathBuf)]) -> Server {
         let anywhere = ["--addr", "127.0.0.1:0"].into_iter().filter(|_| !args.contains(&"--addr"));
-        let mut child = program(folder.path())
-            .arg("serve")
-            .args(anywhere)
-            .args(args)
-            .envs(env.iter().cloned())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = program(folder.path());
+        command.arg("serve").args(anywhere).args(args).envs(env.iter().cloned());
+        Server::started(folder, command)
+    }
+
+    /// Started so that it ignores the end of its terminal.
+    #[cfg(unix)]
+    pub fn under_nohup() -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let direct = program(folder.path());
+        let mut command = Command::new("nohup");
+        command.arg(direct.get_program()).args(direct.get_args());
+        for (name, value) in direct.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.args(["serve", "--addr", "127.0.0.1:0"]);
+        Server::started(folder, command)
+    }
+
+    fn started(folder: tempfile::TempDir, mut command: Command) -> Server {
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
         let (lines, (found, place)) = (BufReader::new(child.stderr.take().unwrap()).lines(), channel());
         let saying = said.clone();
@@ -106,8 +121,13 @@ impl Server {
 
     #[cfg(unix)]
     pub fn ask_to_stop(&self) {
-        use rustix::process::{Pid, Signal, kill_process};
-        kill_process(Pid::from_raw(self.id() as i32).unwrap(), Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    #[cfg(unix)]
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(self.id() as i32).unwrap(), signal)
+            .unwrap();
     }
 
     pub fn ended(mut self) -> End {

@@ -352,3 +352,44 @@ fn a_client_that_leaves_in_the_middle_leaves_nothing_behind() {
         std::thread::sleep(Duration::from_millis(50));
     }
 }
+
+/// A connection from another address of this machine.
+#[cfg(target_os = "linux")]
+fn from_elsewhere(server: &Server) -> Wire {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        socket.connect(server.addr).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    Wire::over(stream).unwrap()
+}
+
+/// Status of an answer, if there is any: a connection too many is closed, and the word why may be lost with it.
+#[cfg(target_os = "linux")]
+fn status(mut wire: Wire) -> Option<u16> {
+    wire.request("GET", "/healthz", &[("Connection", "close")], b"").ok()?;
+    wire.answer().ok().map(|answer| answer.status)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_address_that_holds_its_share_of_connections_shuts_out_nobody_else() {
+    let server = Server::with_args(&["--connections-per-address", "8"]);
+    let mut held: Vec<Wire> = (0..8)
+        .map(|_| {
+            let mut wire = from_elsewhere(&server);
+            wire.request("GET", "/events", &[], b"").unwrap();
+            assert_eq!(wire.head().unwrap().0, 200);
+            wire
+        })
+        .collect();
+    for _ in 0..20 {
+        assert!(matches!(status(from_elsewhere(&server)), None | Some(503)));
+        assert_eq!(get(server.addr, "/healthz").status, 200);
+    }
+    // A place that is given back can be taken.
+    held.pop();
+    while status(from_elsewhere(&server)) != Some(200) {}
+}

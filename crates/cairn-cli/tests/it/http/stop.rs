@@ -6,11 +6,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cairn::Options;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::agent::Agent;
-use super::harness::{Server, program};
-use super::wire::Wire;
+use super::harness::{Server, database, program};
+use super::wire::{Wire, get};
+use crate::it::database::{Holder, open};
 
 const CLIENTS: usize = 32;
 
@@ -111,4 +114,49 @@ fn a_server_that_was_stopped_can_be_started_again_on_its_address() {
     assert_eq!(again.addr.to_string(), addr);
     let listed = again.agent().data("thought_record_list", json!({ "session_id": "s" }));
     assert_eq!(listed["records"].as_array().unwrap().len(), 1);
+}
+
+/// The size of the log, and what its newest checkpoint covers.
+fn covered(folder: &Path) -> (u64, u64) {
+    let cairn = open(Options::new().create(false), &database(folder));
+    let checkpoint = cairn.newest_checkpoint().unwrap();
+    (cairn.status().unwrap().entries, checkpoint.map_or(0, |checkpoint| checkpoint.size))
+}
+
+#[test]
+fn each_signal_that_asks_for_the_end_leaves_a_checkpoint_of_the_whole_log() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let server = Server::start();
+        server.agent().data("thought_plan", json!({ "session_id": "s", "plan_description": "x" }));
+        server.signal(signal);
+        let end = server.ended();
+        assert!(end.status.success(), "{signal:?}: {:?}: {}", end.status, end.said);
+        let (entries, checkpoint) = covered(end.folder.path());
+        assert!(entries >= 2 && entries == checkpoint, "{signal:?}: {checkpoint} of {entries}");
+        let verified = program(end.folder.path()).args(["verify", "--json"]).output().unwrap();
+        let verdict: Value = serde_json::from_slice(&verified.stdout).unwrap();
+        assert_eq!(verdict["coverage"]["outside"]["size"], json!(entries), "{signal:?}: {verdict}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_server_at_once() {
+    let server = Server::start();
+    server.agent().data("thought_plan", json!({ "session_id": "s", "plan_description": "x" }));
+    // The last checkpoint waits for the other writer, longer than a test does.
+    let holder = Holder::of(&database(server.path()));
+    server.signal(Signal::TERM);
+    server.signal(Signal::INT);
+    let end = server.ended();
+    assert!(matches!(end.status.code(), Some(130 | 143)), "{:?}: {}", end.status, end.said);
+    drop(holder);
+}
+
+/// `nohup` has a program ignore that its terminal is gone.
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    let server = Server::under_nohup();
+    server.signal(Signal::HUP);
+    assert_eq!(get(server.addr, "/healthz").status, 200);
+    assert!(server.stop().status.success());
 }

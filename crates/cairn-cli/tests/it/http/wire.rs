@@ -51,7 +51,10 @@ impl Wire {
     }
 
     pub fn try_open(addr: SocketAddr) -> io::Result<Wire> {
-        let stream = TcpStream::connect(addr)?;
+        Wire::over(TcpStream::connect(addr)?)
+    }
+
+    pub fn over(stream: TcpStream) -> io::Result<Wire> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;

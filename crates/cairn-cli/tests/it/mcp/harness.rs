@@ -114,10 +114,24 @@ impl Server {
         self.request("ping", json!({}))["result"] == json!({})
     }
 
+    /// Sends signals, the input left open, and returns how the server ended.
+    #[cfg(unix)]
+    pub fn signalled(self, signals: &[rustix::process::Signal]) -> End {
+        let process = rustix::process::Pid::from_raw(self.child.id() as i32).unwrap();
+        for signal in signals {
+            rustix::process::kill_process(process, *signal).unwrap();
+        }
+        self.ended()
+    }
+
     /// Closes the input, and returns how the server ended, how fast, and what it said until then.
     pub fn end(mut self) -> End {
-        let start = Instant::now();
         drop(self.stdin.take());
+        self.ended()
+    }
+
+    fn ended(mut self) -> End {
+        let start = Instant::now();
         let mut answers = Vec::new();
         loop {
             match self.lines.recv_timeout(PATIENCE) {

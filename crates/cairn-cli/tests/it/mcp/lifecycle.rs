@@ -218,3 +218,31 @@ fn a_parent_that_gives_sockets_is_served() {
     drop(input);
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+#[cfg(unix)]
+fn each_signal_that_asks_for_the_end_leaves_a_checkpoint_of_the_whole_log() {
+    use rustix::process::Signal;
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut server = Server::start();
+        server.data("thought_plan", json!({ "plan_description": "p", "session_id": "s" }));
+        let end = server.signalled(&[signal]);
+        assert!(end.status.success(), "{signal:?}: {:?}", end.status);
+        let cairn = database::open(Options::new().create(false), &end.folder.path().join("cairn.db"));
+        let (entries, checkpoint) = (cairn.status().unwrap().entries, cairn.newest_checkpoint().unwrap());
+        assert!(entries >= 2 && checkpoint.is_some_and(|made| made.size == entries), "{signal:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_second_signal_ends_the_server_at_once() {
+    use rustix::process::Signal;
+    let mut server = Server::start();
+    server.data("thought_plan", json!({ "plan_description": "p", "session_id": "s" }));
+    // The last checkpoint waits for the other writer, longer than a test does.
+    let holder = database::Holder::of(&server.folder.path().join("cairn.db"));
+    let end = server.signalled(&[Signal::TERM, Signal::HUP]);
+    assert!(matches!(end.status.code(), Some(129 | 143)), "{:?}", end.status);
+    drop(holder);
+}

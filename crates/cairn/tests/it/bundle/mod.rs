@@ -11,3 +11,8 @@ mod refused;
 mod selection;
 mod tamper;
 mod whole;
+
+/// The bytes of a bundle of these lines, with everything that takes no key made again.
+pub fn rebuilt(lines: Vec<serde_json::Value>) -> Vec<u8> {
+    forge::Bundle { lines }.rebuilt(&[]).bytes()
+}

@@ -1,6 +1,6 @@
 //! `log_verify`: recompute everything, and hold it against every checkpoint and remembered head.
 
-use cairn::{Cairn, Scope};
+use cairn::{Report, Scope};
 
 use crate::data::LogVerdict;
 use crate::mcp::args::Given;
@@ -14,10 +14,13 @@ pub static VERIFY: Tool = Tool {
                   remembered head. coverage: how far signatures and outside heads reach; notes: what was not verified.",
     args: &[],
     data: &["valid", "message", "log_size", "root", "coverage", "findings_total", "findings", "notes"],
-    call: Call::Read(verify),
+    call: Call::Verify(scope, answer),
 };
 
-fn verify(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
-    sound(given)?;
-    Data::of(&LogVerdict::of(&cairn.verify(&Scope::All)?))
+fn scope(given: Given) -> Result<Scope, Failure> {
+    sound(given).map(|_| Scope::All)
+}
+
+fn answer(report: &Report) -> Result<Data, Failure> {
+    Data::of(&LogVerdict::of(report))
 }
