@@ -229,9 +229,9 @@ fn check_part(
             None => Subtree::Broken,
             Some(leaves) => check_nodes(audit, from, leaves, &mut findings)?,
         });
+        checker.causes.drain(..).for_each(|cause| findings.explain(cause));
         advance(to - from);
     }
-    checker.causes.drain(..).for_each(|cause| findings.explain(cause));
     Ok(Part {
         findings,
         counted: Totals {
