@@ -134,7 +134,7 @@ impl<'a> Checker<'a> {
         let kept = entry.hash == hash.0;
         let wrong = match wrong {
             // Rows that agree with the bytes vouch for them.
-            None if !kept => {
+            wrong if !kept && wrong.as_ref().is_none_or(|finding| !finding.follows_from.is_empty()) => {
                 let message = format!("the stored hash of log entry {seq} is not the hash of its bytes");
                 let finding = Finding::new(Reason::LeafMismatch, "entry", message).at(seq);
                 Some(finding.field("hash", hash, stored(entry.hash)))
@@ -263,7 +263,8 @@ impl<'a> Checker<'a> {
             Ok(Some(place(reason, "thought", field, expected, actual)))
         };
         // What is wrong with a link may be wrong with the record it leads to, which has a finding of its own.
-        let follows = |finding: Finding, table, label: Option<String>| {
+        let follows = |finding: Finding, table| {
+            let label = leaf_text(leaf, if table == "task" { "task_id" } else { "session_id" });
             let cause = label.map_or(Cause::MissingEntries, |label| Cause::Of(table, label));
             Some(finding.unless(cause).unless(Cause::Index("thought")))
         };
@@ -302,7 +303,6 @@ impl<'a> Checker<'a> {
         };
 
         redacted.clone_from(&said);
-        let (task_in_log, session_in_log) = (leaf_text(leaf, "task_id"), leaf_text(leaf, "session_id"));
 
         let parent = match thought.parent_seq {
             None => None,
@@ -315,7 +315,7 @@ impl<'a> Checker<'a> {
                         &"an earlier thought",
                         &"missing",
                     );
-                    return Ok(follows(missing, "session", session_in_log));
+                    return Ok(follows(missing, "session"));
                 }
                 Some(parent) if parent.session_no != thought.session_no => {
                     let expected = format!("a thought of session number {}", thought.session_no);
@@ -351,7 +351,7 @@ impl<'a> Checker<'a> {
             if leaf_text(leaf, "prev_hash") != Some(stored(thought.prev_hash)) {
                 return Ok(Some(differs));
             }
-            following = follows(differs, "task", task_in_log);
+            following = follows(differs, "task");
         }
         let prev_hash = thought.prev_hash.try_into().map_or(Sha::ZERO, Sha);
         let Some(task_id) = self.task_name(thought.task_no)? else {
@@ -408,7 +408,7 @@ impl<'a> Checker<'a> {
         {
             let expected = "an earlier brief of the same session";
             let missing = place(Reason::MissingRecord, "thought", "brief_id", &expected, &"none");
-            following = follows(missing.unless(Cause::Index("brief")), "session", session_in_log);
+            following = follows(missing.unless(Cause::Index("brief")), "session");
         }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;

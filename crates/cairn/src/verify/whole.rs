@@ -233,9 +233,9 @@ fn check_part(
             None => Subtree::Broken,
             Some(leaves) => check_nodes(audit, from, leaves, &mut findings)?,
         });
+        checker.causes.drain(..).for_each(|cause| findings.explain(cause));
         advance(to - from)?;
     }
-    checker.causes.drain(..).for_each(|cause| findings.explain(cause));
     Ok(Part {
         findings,
         counted: Totals {
@@ -272,11 +272,14 @@ fn check_entries(
         if failed.is_err() {
             return;
         }
-        if scanned.seq != expected {
+        if scanned.seq > expected {
             findings.explain(Cause::MissingEntries);
             findings.add(missing(expected, scanned.seq));
+        } else if scanned.seq < expected {
+            let message = format!("log entry {} is stored twice, or out of order", scanned.seq);
+            findings.add(Finding::new(Reason::Order, "entry", message).at(scanned.seq));
         }
-        expected = scanned.seq + 1;
+        expected = scanned.seq.max(expected.saturating_sub(1)) + 1;
         match checker.check(&scanned) {
             Ok((leaf, finding)) => {
                 leaves.extend(leaf);
@@ -286,7 +289,7 @@ fn check_entries(
         }
     })?;
     failed?;
-    if expected != to {
+    if expected < to {
         findings.explain(Cause::MissingEntries);
         findings.add(missing(expected, to));
     }
