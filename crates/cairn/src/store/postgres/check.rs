@@ -277,14 +277,12 @@ pub async fn search_indexes(link: &Link, visit: Visit<'_>) -> Result<()> {
     let row = link.one("SELECT max(through), max(documents), max(words) FROM derived", &[]).await?;
     let noted = row.map(|row| [0, 1, 2].map(|column| value::<i64>(&row, column))).unwrap_or_default();
     let compared = thoughts(link, noted[0].unwrap_or(-1)).await?;
-    // Each at its place in the log, so that a text that was changed is not reported twice.
     for seq in &compared.differing {
         let message = match seq {
             Ok(seq) => format!("the search index has other words for the thought at log entry {seq}"),
             Err(seq) => format!("the search index has words for a thought at {seq}, where the log has none"),
         };
-        let finding = Finding::new(Reason::IndexMismatch, "search", format!("{message}; {REBUILD}"));
-        visit(Finding { seq: seq.ok(), ..finding });
+        visit(Finding::new(Reason::IndexMismatch, "search", format!("{message}; {REBUILD}")));
     }
     let Compared { differing, documents, words } = compared;
     if differing.is_empty() && noted[1..] != [Some(documents), Some(words)] {
