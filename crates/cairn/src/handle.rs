@@ -567,14 +567,19 @@ fn open_file(
     )
 }
 
-/// Opens a database that is there, in a file or on a server.
+/// Opens a database that is there, in a file or on a server, to add to it. A file is whole afterwards, without a
+/// write-ahead log, unless others have it open.
 pub(crate) fn open_existing(
     path: &Path,
     durability: Durability,
 ) -> std::result::Result<Arc<dyn Store>, OpenError> {
     match Address::in_path(path)? {
         Some(text) => Ok(Arc::new(open_server(text, &Opening::Write, None)?)),
-        None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, &Opening::Write)?)),
+        None => {
+            let store = SqliteStore::open(path.to_path_buf(), durability, &Opening::Write)?;
+            store.fold_when_closed();
+            Ok(Arc::new(store))
+        }
     }
 }
 
