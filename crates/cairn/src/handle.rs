@@ -631,6 +631,8 @@ fn remember_new(
     if !is_new {
         return Ok(());
     }
+    // First the log must last: one that a power cut takes would look as if it had been deleted.
+    store.sync().map_err(|error| error.to_string())?;
     let root = store.node(0, 0).map_err(|error| error.to_string())?;
     let head = SeenHead { size: 1, root, at: birth.timestamp.to_string(), stated: false };
     heads
