@@ -657,14 +657,19 @@ fn open_file(
     )
 }
 
-/// Opens a database that is there, in a file or on a server.
+/// Opens a database that is there, in a file or on a server, to add to it. A file is whole afterwards, without a
+/// write-ahead log, unless others have it open.
 pub(crate) fn open_existing(
     path: &Path,
     durability: Durability,
 ) -> std::result::Result<Arc<dyn Store>, OpenError> {
     match Address::in_path(path)? {
         Some(text) => Ok(Arc::new(open_server(text, &Opening::Write, None)?)),
-        None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, &Opening::Write)?)),
+        None => {
+            let store = SqliteStore::open(path.to_path_buf(), durability, &Opening::Write)?;
+            store.fold_when_closed();
+            Ok(Arc::new(store))
+        }
     }
 }
 
@@ -716,6 +721,8 @@ fn remember_new(
     if !is_new {
         return Ok(());
     }
+    // First the log must last: one that a power cut takes would look as if it had been deleted.
+    store.sync().map_err(|error| error.to_string())?;
     let root = store.node(0, 0).map_err(|error| error.to_string())?;
     let head = SeenHead { size: 1, root, at: birth.timestamp.to_string(), stated: false };
     heads

@@ -270,6 +270,7 @@ impl Maker {
     /// Remembers a log that no checkpoint states yet, so that its loss is noticed.
     pub fn remember_unstated(&self) -> Result<()> {
         let LogHead { origin, size, root } = self.store.head()?;
+        self.store.sync()?;
         // Not by the clock of the handle: tests count its calls, and this one comes at any moment.
         let at = format!("{:.3}", jiff::Timestamp::now());
         let head = SeenHead { size, root, at, stated: false };

@@ -103,6 +103,11 @@ impl SqliteStore {
         }
     }
 
+    /// Folds the write-ahead log into the file in the end, also if only others have written.
+    pub fn fold_when_closed(&self) {
+        self.wrote.store(true, Ordering::Relaxed);
+    }
+
     fn path(&self) -> &Path {
         self.place.path()
     }
@@ -114,7 +119,10 @@ impl SqliteStore {
         let version = match schema::recognise(&reader) {
             Err(schema::PrepareError::Sql(error)) if is_interrupted(&error) => {
                 if let Opening::Read = opening {
-                    return Err(schema::PrepareError::Interrupted);
+                    return Err(match self.was_being_made() {
+                        true => schema::PrepareError::Empty,
+                        false => schema::PrepareError::Interrupted,
+                    });
                 }
                 // A connection that can write takes the unfinished write back.
                 schema::recognise(&self.connect_to_write()?)?
@@ -142,6 +150,13 @@ impl SqliteStore {
         }
         self.readers.lock().expect("no reader panics while it holds the lock").push(reader);
         Ok(())
+    }
+
+    /// Whether the write that was interrupted was the first: its journal says how many pages the file had before.
+    fn was_being_made(&self) -> bool {
+        let mut journal = self.path().as_os_str().to_os_string();
+        journal.push("-journal");
+        fs::read(journal).is_ok_and(|journal| journal.get(16..20) == Some(&[0; 4]))
     }
 
     /// Whether the file could be read as one that never changes. Not if a write-ahead log or the journal of an
