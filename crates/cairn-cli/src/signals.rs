@@ -26,11 +26,10 @@ pub(crate) fn told_to_stop() -> CancellationToken {
 #[cfg(unix)]
 async fn wait(told: CancellationToken, ready: impl FnOnce()) {
     use tokio::signal::unix::{SignalKind, signal};
-    let ignored = ignored();
-    let caught = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()]
+    let hangup = Some(SignalKind::hangup()).filter(|kind| !is_ignored(*kind));
+    let caught = [SignalKind::terminate(), SignalKind::interrupt()]
         .into_iter()
-        // `nohup` and shells that start a program in the background have it ignore some: it goes on doing so.
-        .filter(|kind| ignored >> (kind.as_raw_value() - 1) & 1 == 0)
+        .chain(hangup)
         .filter_map(|kind| Some((kind.as_raw_value(), signal(kind).ok()?)));
     let mut caught: Vec<_> = caught.collect();
     ready();
@@ -53,12 +52,14 @@ async fn wait(told: CancellationToken, ready: impl FnOnce()) {
     }
 }
 
-/// The signals that were ignored when the program started, a bit each; none where the system does not tell.
+/// Whether the program was started so that it ignores a signal, as `nohup` does with SIGHUP; no where the system does not
+/// tell.
 #[cfg(unix)]
-fn ignored() -> u64 {
+fn is_ignored(kind: tokio::signal::unix::SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }
 
 #[cfg(not(unix))]

@@ -151,6 +151,14 @@ impl Drop for Server {
     }
 }
 
+/// Whether the tests themselves, and so what they start, ignore the end of their terminal.
+#[cfg(unix)]
+pub fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
 pub struct End {
     pub status: ExitStatus,
     pub took: Duration,
