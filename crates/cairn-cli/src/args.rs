@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
-    /// Work on this database, a file or `postgres://…`, instead of the one in the nearest `.cairn` folder or the user's own; a password belongs into CAIRN_DB, PGPASSWORD or ~/.pgpass
+    /// Work on this database, a file or `postgres://…`, instead of the one in the nearest `.cairn` folder or the user's own; put passwords in CAIRN_DB, PGPASSWORD or ~/.pgpass
     #[arg(long, value_name = "PATH|URL", global = true, env = "CAIRN_DB", hide_env_values = true)]
     db: Option<PathBuf>,
     /// Read roadmaps from this folder instead of `roadmaps` beside the database
@@ -61,7 +61,7 @@ pub(crate) struct Global {
 /// Where a server may read.
 #[derive(Debug, Args)]
 pub(crate) struct ReadDb {
-    /// Read from this replica of the database, `postgres://…`, whenever it has all that this server has recorded or seen; a password belongs into CAIRN_READ_DB, PGPASSWORD or ~/.pgpass
+    /// Read from this replica of the database, `postgres://…`, whenever it has all that this server has recorded or seen; put passwords in CAIRN_READ_DB, PGPASSWORD or ~/.pgpass
     #[arg(long, value_name = "URL", env = "CAIRN_READ_DB", hide_env_values = true)]
     read_db: Option<String>,
 }
@@ -101,6 +101,11 @@ impl App {
     /// Opens it for reading.
     pub(crate) fn read(&self) -> Result<cairn::Cairn, CliError> {
         self.location()?.open_to_read()
+    }
+
+    /// Opens it for writing if it is there.
+    pub(crate) fn write_existing(&self) -> Result<cairn::Cairn, CliError> {
+        self.location()?.open_existing(self.durability)
     }
 
     /// Opens it for writing.

@@ -99,11 +99,22 @@ impl From<SearchHit> for Hit {
 
 impl From<SearchResults> for Found {
     fn from(found: SearchResults) -> Found {
-        let SearchResults { results, damaged, ranked_newest } = found;
+        let SearchResults { results, damaged, ranked_newest, not_covered: behind } = found;
         let results: Vec<Hit> = results.into_iter().map(Hit::from).collect();
-        let note = ranked_newest.map(common_words);
+        let note = match behind {
+            0 => ranked_newest.map(common_words),
+            entries => Some(not_covered(entries)),
+        };
         Found { count: results.len(), results, damaged, ranked_newest, note }
     }
+}
+
+/// What to say of a search on a database that cannot be written.
+pub(crate) fn not_covered(entries: u64) -> String {
+    let newest = if entries == 1 { "entry is" } else { "entries are" };
+    format!(
+        "the search index cannot be brought up to date here: the newest {entries} {newest} not searched; list them instead"
+    )
 }
 
 /// What to say of a search that ranked only some of its matches.

@@ -119,7 +119,7 @@ impl Location {
         }
     }
 
-    /// Opens it for reading. What is not there is not made.
+    /// Opens it for reading. Nothing is made or changed.
     pub(crate) fn open_to_read(&self) -> Result<Cairn, CliError> {
         // The database engine says "cannot open" to this and to much else.
         if !self.is_server()
@@ -128,8 +128,14 @@ impl Location {
         {
             return Err(CliError::io(format!("cannot read `{}`", self.path.display()), &error));
         }
-        let options = prove(Options::new().create(false).roadmaps(&self.roadmaps), &self.path)?;
+        let options = prove(Options::new().read_only(true).roadmaps(&self.roadmaps), &self.path)?;
         options.open(&self.path).map_err(|error| self.explain(self.kindly(error)))
+    }
+
+    /// Opens it for writing if it is there.
+    pub(crate) fn open_existing(&self, durability: Durability) -> Result<Cairn, CliError> {
+        let options = Options::new().create(false).durability(durability).roadmaps(&self.roadmaps);
+        prove(options, &self.path)?.open(&self.path).map_err(|error| self.explain(self.kindly(error)))
     }
 
     /// Opens it for writing, and makes it if it is missing. A folder that somebody named must exist. What is read may

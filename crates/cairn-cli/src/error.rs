@@ -212,7 +212,9 @@ impl From<Error> for CliError {
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> CliError {
         let code = match &error {
-            OpenError::Missing { .. } | OpenError::NoFolder { .. } => "NOT_FOUND",
+            OpenError::Missing { .. } | OpenError::NoFolder { .. } | OpenError::Dangling { .. } => {
+                "NOT_FOUND"
+            }
             OpenError::Address { .. } | OpenError::Replica { .. } => "INVALID_PARAMS",
             OpenError::Gone { .. } | OpenError::Barred { .. } => "FORBIDDEN",
             OpenError::Busy { .. } => "BUSY",
@@ -252,7 +254,8 @@ impl From<OpenError> for CliError {
                 "Cairn leaves it as it is; name another schema in the address: `?schema=NAME`".to_string()
             }
             OpenError::Older { path, .. } if is_address(path) => {
-                "start this program once with the role that owns the schema: it is brought up to date when it is opened"
+                "run `cairn checkpoint` once with the role that owns the schema: it brings the schema up to date; reading \
+                 never changes it"
                     .to_string()
             }
             OpenError::Store { path, source } if is_address(path) => return match source {
@@ -278,9 +281,13 @@ impl From<OpenError> for CliError {
             OpenError::Missing { .. } => {
                 "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
             }
-            OpenError::Gone { .. } => {
-                "restore it from a backup or an export; if it was meant to go, `cairn doctor --forget` lets a new one begin"
-                    .to_string()
+            OpenError::Gone { path, .. } => format!(
+                "restore it from a backup or an export; if it was deleted on purpose, this creates it again: `cairn log \
+                 new --lost --reason 'deleted on purpose' --db '{}'`",
+                path.display()
+            ),
+            OpenError::Dangling { .. } => {
+                "remove the link, or make the file that it names; or name another database with `--db`".to_string()
             }
             OpenError::NotOurs { .. } => {
                 "Cairn leaves it as it is; name another file with `--db`, or move this one away".to_string()
@@ -289,10 +296,11 @@ impl From<OpenError> for CliError {
                 "this is Cairn {}; install a newer one, or name another database with `--db`",
                 env!("CARGO_PKG_VERSION")
             ),
-            OpenError::Older { .. } => {
-                "copy it to a folder that can be written: it is brought up to date when it is opened there"
-                    .to_string()
-            }
+            OpenError::Older { path, .. } => format!(
+                "`cairn checkpoint --db '{}'` brings it up to date; reading never changes a file. If this one must stay as \
+                 it is, run that on a copy in a folder that can be written",
+                path.display()
+            ),
             OpenError::ReadOnly { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
@@ -304,6 +312,10 @@ impl From<OpenError> for CliError {
                     which.join(" ")
                 )
             }
+            OpenError::Interrupted { path } => format!(
+                "`cairn checkpoint --db '{}'` takes the unfinished write back; reading never changes a file",
+                path.display()
+            ),
             OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
             // These say themselves what to do.
             OpenError::Store { source: StoreError::DiskFull | StoreError::Damaged(_), .. } => return failure,

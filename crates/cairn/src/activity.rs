@@ -38,12 +38,24 @@ pub(crate) struct Tally {
     failed: AtomicU64,
     micros: AtomicU64,
     largest: AtomicU64,
+    /// Whether something was added to the log.
+    grown: AtomicBool,
     /// Whether the last transaction failed.
     failing: AtomicBool,
     failure: Mutex<Option<StoreError>>,
 }
 
 impl Tally {
+    /// Something was added to the log.
+    pub fn grew(&self) {
+        self.grown.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something was added to the log.
+    pub fn has_grown(&self) -> bool {
+        self.grown.load(Ordering::Relaxed)
+    }
+
     /// One more write waits.
     pub fn queued(&self) {
         self.queued.fetch_add(1, Ordering::Relaxed);

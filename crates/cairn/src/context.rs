@@ -209,8 +209,15 @@ impl Cairn {
         let terms = Terms::parse(&query.query)?;
         let limit = within("limit", query.limit, 20, 100)?;
         let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
-        self.catch_up()?;
         let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);
+        if self.catch_up_if_possible()? > 0 {
+            // A plan that is not in the index would be missing without a word.
+            let through = self.inner.store.derived_through()?;
+            let plans = self.inner.store.current_plans(roadmap_id)?;
+            if plans.iter().flatten().any(|plan| plan.head.seq > through) {
+                self.catch_up()?;
+            }
+        }
         let hits = self.inner.store.search_nodes(&terms, roadmap_id, limit as usize)?;
         self.check_nodes(&hits)?;
         Ok(hits)

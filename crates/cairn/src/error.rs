@@ -137,6 +137,12 @@ pub enum OpenError {
         /// Where it was looked for.
         path: PathBuf,
     },
+    /// The path is a symbolic link to something that does not exist.
+    #[error("`{}` is a symbolic link that leads nowhere", path.display())]
+    Dangling {
+        /// The link.
+        path: PathBuf,
+    },
     /// There is no file where a log was seen before.
     #[error(
         "the log `{origin}` was in `{}`, with {entries} entries on {seen}, and is gone", path.display()
@@ -177,9 +183,10 @@ pub enum OpenError {
         /// The newest schema this program knows.
         known: i64,
     },
-    /// It was written by an earlier version of Cairn, and cannot be written, or not by this role, to bring it up to date.
+    /// It was written by an earlier version of Cairn. A reader does not bring it up to date, and neither does a writer
+    /// who may not.
     #[error(
-        "`{}` was written by an older Cairn (schema {found}, this program writes {known}) and cannot be brought up to date", path.display()
+        "`{}` was written by an older Cairn: it has schema {found}, this program reads {known}", path.display()
     )]
     Older {
         /// The file.
@@ -188,6 +195,12 @@ pub enum OpenError {
         found: i64,
         /// The schema it would be brought to.
         known: i64,
+    },
+    /// A write was interrupted, and a reader cannot take it back.
+    #[error("a write to `{}` was interrupted, and its journal waits beside the file", path.display())]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
     },
     /// The file or its folder cannot be written, and must be.
     #[error("`{}` is read-only", path.display())]

@@ -22,7 +22,10 @@ use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
 use crate::memory::States;
 use crate::options::{Clock, Durability, IdSource, Options};
-use crate::proof::{Checkpoints, HeadFolder, Maker, Signer, Standing, gone, refusal, standing_of};
+use crate::proof::{
+    Checkpoints, Comparison, HeadFolder, Maker, SeenHead, Signer, Standing, canonical, comparison_of, gone,
+    refine, refusal,
+};
 use crate::read::{ActionThought, Filter, Listing, Page};
 use crate::roadmap::Roadmaps;
 use crate::seal::{Sealed, seal};
@@ -31,7 +34,8 @@ use crate::sessions::SessionTallies;
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    Birth, Damage, FoundThought, ListFilter, Read, ReplicaStatus, SearchScope, Store, StoreError, Thoughts,
+    Birth, Damage, FoundThought, ListFilter, Opening, Read, ReplicaStatus, SearchScope, Store, StoreError,
+    Thoughts,
 };
 use crate::verify::{self, Outside, Progress, Report, Scope};
 use crate::writer::{Recorded, Sealing, Step, Writer};
@@ -61,7 +65,8 @@ pub(crate) struct Inner {
     automatic: bool,
     checkpoint_failure: Arc<Mutex<Option<String>>>,
     /// How the log stood to what is remembered of it when it was opened.
-    pub(crate) standing: Standing,
+    pub(crate) comparison: Comparison,
+    read_only: bool,
     /// Started by the first write: a program that only reads has no writer.
     pub(crate) running: OnceLock<Result<Running>>,
 }
@@ -112,14 +117,18 @@ impl Cairn {
     }
 
     pub(crate) fn open_with(options: Options, path: PathBuf) -> std::result::Result<Cairn, OpenError> {
-        let birth = options.create.then(|| Birth {
-            origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
-            timestamp: (options.clock)(),
-        });
+        let opening = match (options.read_only, options.create) {
+            (true, _) => Opening::Read,
+            (false, false) => Opening::Write,
+            (false, true) => Opening::Create(Birth {
+                origin: format!("cairn/{}", uuid::Uuid::now_v7().simple()),
+                timestamp: (options.clock)(),
+            }),
+        };
         let heads = options.heads.as_ref();
         let (store, beside): (Arc<dyn Store>, PathBuf) = match Address::in_path(&path)? {
             Some(text) => {
-                let store = open_server(text, birth, heads)?;
+                let store = open_server(text, &opening, heads)?;
                 let store = match &options.replica {
                     Some(replica) => read_from(store, replica)?,
                     None => store,
@@ -132,18 +141,23 @@ impl Cairn {
             }
             None => {
                 let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-                (Arc::new(open_file(path, options.durability, birth, heads)?), folder)
+                (Arc::new(open_file(path, options.durability, &opening, heads)?), folder)
             }
         };
         let roadmaps = Roadmaps::new(options.roadmaps.unwrap_or_else(|| beside.join("roadmaps")));
-        let standing = store.place().map_or(Standing::Unknown, |place| standing_of(heads, &*store, place));
+        let not_remembered = remember_new(heads, &*store, &opening).err();
+        let comparison = match store.place() {
+            Some(place) => comparison_of(heads, &*store, place),
+            None => Standing::Unknown.into(),
+        };
         Ok(Cairn {
             inner: Arc::new(Inner {
                 signer: options.signer,
                 heads: options.heads,
                 automatic: options.automatic,
-                checkpoint_failure: Arc::default(),
-                standing,
+                checkpoint_failure: Arc::new(Mutex::new(not_remembered)),
+                comparison,
+                read_only: options.read_only,
                 store,
                 limits: options.limits,
                 clock: options.clock,
@@ -212,8 +226,21 @@ impl Cairn {
 
     /// What writes and what makes checkpoints, started now if they are not running.
     pub(crate) fn running(&self) -> Result<&Running> {
+        if self.inner.read_only {
+            return Err(Error::Forbidden("the database was opened for reading only".to_string()));
+        }
+        self.start()
+    }
+
+    /// The writer, if this handle has added something to the log.
+    pub(crate) fn writer_that_recorded(&self) -> Option<&Writer> {
+        let writer = &self.inner.running.get()?.as_ref().ok()?.writer;
+        (writer.has_grown() && writer.refusal().is_none()).then_some(writer)
+    }
+
+    fn start(&self) -> Result<&Running> {
         let inner = &self.inner;
-        if let Some(why) = refusal(&inner.standing) {
+        if let Some(why) = refusal(&inner.comparison.standing) {
             return Err(Error::Forbidden(why));
         }
         let start = || {
@@ -236,11 +263,30 @@ impl Cairn {
         inner.running.get_or_init(start).as_ref().map_err(Clone::clone)
     }
 
-    /// Brings the search index and the list of actions up to date. Whatever asks them does so itself; a server may do it
-    /// before, and before it verifies them.
+    /// Brings the search index and the list of actions up to date, also if the database was opened for reading: they
+    /// are derived from the records. A search does this itself.
     pub fn catch_up(&self) -> Result<()> {
+        match self.behind()? {
+            0 => Ok(()),
+            _ => self.start()?.writer.catch_up(),
+        }
+    }
+
+    /// How many entries the search index and the list of actions do not cover.
+    fn behind(&self) -> Result<u64> {
         let newest = self.inner.store.head()?.size.saturating_sub(1);
-        if self.inner.store.derived_through()? < newest { self.writer()?.catch_up() } else { Ok(()) }
+        Ok(newest.saturating_sub(self.inner.store.derived_through()?))
+    }
+
+    /// Brings the indexes up to date where that can be; returns how many entries they do not cover.
+    pub(crate) fn catch_up_if_possible(&self) -> Result<u64> {
+        match self.catch_up() {
+            Ok(()) => Ok(0),
+            Err(Error::Forbidden(_) | Error::Store(StoreError::ReadOnly | StoreError::NotAllowed)) => {
+                self.behind()
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The folder of roadmaps.
@@ -405,10 +451,22 @@ impl Cairn {
     }
 
     fn led_to(&self, action_id: &str) -> Result<Listing<Thought>> {
-        self.catch_up()?;
+        let behind = self.catch_up_if_possible()?;
         let wanted = || format!("a thought that led to action `{action_id}`");
         let asked = |thought: &Thought| thought.action_id.as_ref().is_some_and(|id| id.as_str() == action_id);
-        self.thoughts(&Thoughts::Action(action_id), wanted, asked)
+        let mut found = self.thoughts(&Thoughts::Action(action_id), wanted, asked)?;
+        if behind > 0 {
+            // The list of actions does not cover the newest thoughts, so those are looked at one by one.
+            let after = Some(self.inner.store.derived_through()?);
+            let newer = Thoughts::Listed(ListFilter { after, ..ListFilter::default() });
+            self.visit_thoughts(&newer, &mut |read| {
+                if read.as_ref().map_or(true, asked) {
+                    found.add(read);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(found)
     }
 
     /// Searches content and metadata, best match first.
@@ -418,7 +476,7 @@ impl Cairn {
         if !(1..=100).contains(&limit) {
             return Err(Error::invalid("limit", format!("must be between 1 and 100, found {limit}")));
         }
-        self.catch_up()?;
+        let not_covered = self.catch_up_if_possible()?;
         let scope = SearchScope {
             session_id: query.session_id.as_deref(),
             task_id: query.task_id.as_deref(),
@@ -442,7 +500,7 @@ impl Cairn {
                 Err(damage) => damaged.push(damage),
             }
         }
-        Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64) })
+        Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64), not_covered })
     }
 
     /// Recomputes everything from what is stored, and reports every disagreement.
@@ -474,6 +532,9 @@ impl Cairn {
                 "the replica that is read from: what was verified is the database that takes the records"
                     .into(),
             );
+        }
+        if let Some(coverage) = &mut report.coverage {
+            refine(&*self.inner.store, &mut coverage.copies);
         }
         if *scope == Scope::All {
             self.add_place(unread, &mut report);
@@ -562,16 +623,15 @@ fn asked_for(which: &ListFilter<'_>, thought: Thought) -> Read<Thought> {
 fn open_file(
     path: PathBuf,
     durability: Durability,
-    birth: Option<Birth>,
+    opening: &Opening,
     heads: Option<&HeadFolder>,
 ) -> std::result::Result<SqliteStore, OpenError> {
-    if birth.is_some()
-        && !path.exists()
-        && let Some(error) = gone(heads, &path)
-    {
-        return Err(error);
-    }
-    SqliteStore::open(path, durability, birth)
+    let Opening::Create(_) = opening else { return SqliteStore::open(path, durability, opening) };
+    open_or_create(
+        || SqliteStore::open(path.clone(), durability, &Opening::Write),
+        || gone(heads, &canonical(&path)),
+        || SqliteStore::open(path.clone(), durability, opening),
+    )
 }
 
 /// Opens a database that is there, in a file or on a server.
@@ -580,24 +640,64 @@ pub(crate) fn open_existing(
     durability: Durability,
 ) -> std::result::Result<Arc<dyn Store>, OpenError> {
     match Address::in_path(path)? {
-        Some(text) => Ok(Arc::new(open_server(text, None, None)?)),
-        None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, None)?)),
+        Some(text) => Ok(Arc::new(open_server(text, &Opening::Write, None)?)),
+        None => Ok(Arc::new(SqliteStore::open(path.to_path_buf(), durability, &Opening::Write)?)),
     }
 }
 
 fn open_server(
     address: &str,
-    birth: Option<Birth>,
+    opening: &Opening,
     heads: Option<&HeadFolder>,
 ) -> std::result::Result<PostgresStore, OpenError> {
     let address = Address::parse(address).map_err(|why| OpenError::Address { why })?;
-    match (PostgresStore::open(address.clone(), None), birth) {
-        (Err(OpenError::Missing { path }), Some(birth)) => {
-            gone(heads, &path).map_or(Ok(()), Err)?;
-            PostgresStore::open(address, Some(birth))
-        }
-        (opened, _) => opened,
+    let Opening::Create(_) = opening else { return PostgresStore::open(address, opening) };
+    let place = PathBuf::from(address.to_string());
+    open_or_create(
+        || PostgresStore::open(address.clone(), &Opening::Write),
+        || gone(heads, &place),
+        || PostgresStore::open(address.clone(), opening),
+    )
+}
+
+/// Opens a database, or makes it where none is, unless a log was seen there.
+fn open_or_create<S>(
+    open: impl Fn() -> std::result::Result<S, OpenError>,
+    gone: impl Fn() -> Option<OpenError>,
+    create: impl Fn() -> std::result::Result<S, OpenError>,
+) -> std::result::Result<S, OpenError> {
+    match open() {
+        Err(OpenError::Missing { .. }) => {}
+        opened => return opened,
     }
+    match gone() {
+        None => create(),
+        // Another process may have made it between the two looks.
+        Some(gone) => match open() {
+            Err(OpenError::Missing { .. }) => Err(gone),
+            opened => opened,
+        },
+    }
+}
+
+/// Remembers a log that was made just now, so that its loss is noticed even before its first checkpoint.
+fn remember_new(
+    heads: Option<&HeadFolder>,
+    store: &dyn Store,
+    opening: &Opening,
+) -> std::result::Result<(), String> {
+    let (Some(heads), Some(place), Opening::Create(birth)) = (heads, store.place(), opening) else {
+        return Ok(());
+    };
+    let is_new = store.head().is_ok_and(|head| head.origin == birth.origin);
+    if !is_new {
+        return Ok(());
+    }
+    let root = store.node(0, 0).map_err(|error| error.to_string())?;
+    let head = SeenHead { size: 1, root, at: birth.timestamp.to_string(), stated: false };
+    heads
+        .remember(&birth.origin, place, &[head], &[])
+        .map_err(|error| format!("the new log was not remembered: {error}"))
 }
 
 fn read_from(store: PostgresStore, replica: &str) -> std::result::Result<PostgresStore, OpenError> {

@@ -76,7 +76,8 @@ pub use memory::{
 pub use options::{Durability, Options};
 pub use proof::{
     Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
-    Remembered, SeenHead, Signer, Standing, Stated, load_key, random_key,
+    Relation, Remembered, SeenCopy, SeenHead, SeenPlace, Signer, Standing, Stated, load_key, place_name,
+    random_key,
 };
 pub use read::{ActionThought, Filter, Listing, Page};
 pub use redact::{Redact, Redacted};
@@ -88,5 +89,5 @@ pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
-    Scope,
+    Scope, THIS_MACHINE,
 };

@@ -49,6 +49,7 @@ pub struct Options {
     pub(crate) durability: Durability,
     pub(crate) limits: Limits,
     pub(crate) create: bool,
+    pub(crate) read_only: bool,
     pub(crate) clock: Clock,
     pub(crate) ids: IdSource,
     pub(crate) roadmaps: Option<PathBuf>,
@@ -66,6 +67,7 @@ impl Options {
             durability: Durability::Full,
             limits: Limits::default(),
             create: true,
+            read_only: false,
             clock: Arc::new(system_clock),
             ids: Arc::new(|| uuid::Uuid::now_v7().to_string()),
             roadmaps: None,
@@ -92,6 +94,13 @@ impl Options {
     /// Whether a missing file is made.
     pub fn create(mut self, create: bool) -> Options {
         self.create = create;
+        self
+    }
+
+    /// Opens the database for reading: nothing is made, brought up to date, recorded or remembered, and no byte of the
+    /// file changes. Only [`Cairn::search`] and look-ups of actions may still bring the indexes they use up to date.
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.read_only = read_only;
         self
     }
 
@@ -126,7 +135,7 @@ impl Options {
     }
 
     /// Remembers the heads of logs in this folder, which should be away from the database. A database that does not
-    /// extend what is remembered of it can be read and not written.
+    /// extend the heads seen in its place can be read and not written.
     pub fn heads(mut self, folder: impl Into<PathBuf>) -> Options {
         self.heads = Some(HeadFolder::new(folder));
         self

@@ -29,6 +29,8 @@ pub struct SearchResults {
     pub damaged: Vec<Damage>,
     /// Set if the words are so common that only the newest so many matches were ranked.
     pub ranked_newest: Option<u64>,
+    /// So many of the newest entries of the log are not in the search index, which cannot be brought up to date.
+    pub not_covered: u64,
 }
 
 /// One thought that matches.

@@ -242,35 +242,6 @@ impl Report {
         self.findings_total == 0
     }
 
-    /// Takes in a checkpoint that was made of exactly this log, after it was found to hold.
-    pub fn stated_now(&mut self, stated: &crate::Stated, cairn: &crate::Cairn) {
-        let Some(coverage) = &mut self.coverage else { return };
-        let before = coverage.notes(self.log_size);
-        coverage.checkpoints += 1;
-        coverage.stated = stated.size;
-        let mut outside = Outside::default();
-        // What is remembered now; if that cannot be read, the notes stay as they are.
-        if cairn.add_remembered(&mut outside).is_err() {
-            return;
-        }
-        // Where a key counts already, another one does not begin to: somebody may have asked for that one alone.
-        let counts = |key: &cairn_core::note::VerifyingKey| match &coverage.signed_by {
-            Some(by) => by.starts_with(&key.to_string()),
-            None => true,
-        };
-        let signed = outside.keys.iter().find(|known| counts(&known.key) && stated.is_signed_by(&known.key));
-        if let Some(OutsideKey { key, source, .. }) = signed {
-            coverage.signed = stated.size;
-            coverage.signed_by = Some(format!("{key} ({source})"));
-        }
-        let seen =
-            outside.heads.into_iter().find(|seen| seen.size == stated.size && seen.root == stated.root);
-        coverage.outside = seen.or(coverage.outside.take());
-        let after = coverage.notes(self.log_size);
-        self.notes.retain(|note| !before.contains(note));
-        self.notes.extend(after);
-    }
-
     /// For a database that cannot be read to the end.
     fn damaged(what: &str) -> Report {
         let message = format!("the database is damaged and could not be read to the end: {what}");
@@ -425,7 +396,7 @@ impl Findings {
 
 /// Nodes of the tree as stored.
 pub(crate) use chain::Nodes;
-pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey};
+pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey, THIS_MACHINE};
 /// Checks entries one after the other.
 pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;

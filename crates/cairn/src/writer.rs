@@ -164,7 +164,6 @@ impl Writer {
             behind: 0,
             folds: VecDeque::new(),
             grown,
-            size: 0,
             came: 0,
             tally: tally.clone(),
         };
@@ -236,6 +235,11 @@ impl Writer {
         self.tally.activity()
     }
 
+    /// Whether something was added to the log.
+    pub fn has_grown(&self) -> bool {
+        self.tally.has_grown()
+    }
+
     /// Whether something could be written now.
     pub fn probe(&self) -> Result<()> {
         let (reply, answer) = sync_channel(1);
@@ -290,11 +294,16 @@ struct Work {
     folds: VecDeque<(SessionId, Arc<SessionState>)>,
     /// Who makes checkpoints.
     grown: Sender<Message>,
-    /// Entries in the log after the last transaction.
-    size: u64,
     /// Writes that came while it was under way.
     came: usize,
     tally: Arc<Tally>,
+}
+
+/// What a transaction has done.
+struct Written {
+    writes: usize,
+    /// Whether the log is longer than before.
+    grew: bool,
 }
 
 impl Work {
@@ -406,18 +415,18 @@ impl Work {
         while !batch.is_empty() {
             let started = Instant::now();
             let committed = self.write_some(&mut batch);
-            let ended = committed.as_ref().map_or(batch.len(), |written| *written);
+            let ended = committed.as_ref().map_or(batch.len(), |written| written.writes);
             self.tally.taken(ended);
             // Before anyone is answered, who may then come back.
             self.came = self.tally.waiting();
             let ended = batch.drain(..ended);
             match committed {
-                Ok(_) => {
+                Ok(written) => {
                     self.tally.committed(ended.len(), started.elapsed());
                     self.behind += ended.len() as u64;
-                    let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
-                    if size != self.size {
-                        self.size = size;
+                    if written.grew {
+                        self.tally.grew();
+                        let size = self.heads.as_ref().map_or(0, |heads| heads.edge.size());
                         // Before anyone is answered, who may then end the program: what was recorded is stated first. If
                         // nobody makes checkpoints any more, it is about to end.
                         let _ = self.grown.send(Message::Grown(size));
@@ -438,7 +447,7 @@ impl Work {
 
     /// Runs the first of the writes in one transaction; again, if the connection was lost and nothing was written. Whoever
     /// waits is told of that only when it lasts. Returns how many that were.
-    fn write_some(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<usize, StoreError> {
+    fn write_some(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<Written, StoreError> {
         let started = Instant::now();
         loop {
             match self.write_once(batch) {
@@ -452,7 +461,7 @@ impl Work {
         }
     }
 
-    fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<usize, StoreError> {
+    fn write_once(&mut self, batch: &mut [Box<dyn Write>]) -> std::result::Result<Written, StoreError> {
         let Work { store, clock, heads, leaf, link, .. } = self;
         if let Some(heads) = heads {
             heads.forget_most();
@@ -461,19 +470,20 @@ impl Work {
             true => Heads::needs(heads.as_ref(), batch.iter_mut().flat_map(|write| write.needs())),
             false => Needs::default(),
         };
-        let mut written = 0;
+        let mut written = Written { writes: 0, grew: false };
         let mut write = |tx: &mut dyn Append| {
             let heads = Heads::current(heads, tx)?;
             let mut step = Step::new(tx, heads, clock, leaf, link);
-            written = 0;
+            written.writes = 0;
             for write in &mut *batch {
                 write.run(&mut step)?;
-                written += 1;
+                written.writes += 1;
                 if step.is_full() {
                     break;
                 }
             }
-            step.flush()
+            written.grew = step.flush()?;
+            Ok(())
         };
         catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
             .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())))?;

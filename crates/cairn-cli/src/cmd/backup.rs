@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         app.read()?.backup(&args.file, &mut |progress| bar.show(progress))?;
     }
     // What counts is what the copy says of itself.
-    let status = Options::new().create(false).open(&args.file)?.status()?;
+    let status = Options::new().read_only(true).open(&args.file)?.status()?;
     if app.ui.json {
         let (entries, thoughts, bytes) = (status.entries, status.thoughts, status.bytes);
         app.ui.print_json(

@@ -20,9 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
-    // What is not there is not made: an empty log needs no statement.
-    app.read()?;
-    let cairn = app.write()?;
+    // What is not there is not made: an empty log needs no checkpoint.
+    let cairn = app.write_existing()?;
     let mut stated = cairn.checkpoint()?;
     if args.trailer {
         app.ui.print(&format!("{}\n", witness::trailer(&stated)))?;

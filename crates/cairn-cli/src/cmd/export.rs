@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{Bar, size};
+use crate::term::{Bar, count, size};
 
 /// Write the log, or a part of it, as a file anyone can verify
 ///
-/// The bundle holds the exact bytes of every entry and what they stand for, so that `cairn verify-bundle`, or the Python script in `docs`, can check it without the database. Only a bundle of the whole log can be imported; one of a session or a task proves that its records were made, not that they are all.
+/// The bundle stands on the newest checkpoint. It holds the exact bytes of every entry and what they stand for, so that `cairn verify-bundle`, or the Python script in `docs`, can check it without the database. Only a bundle of the whole log can be imported; one of a session or a task proves that its records were made, not that they are all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Export only this session: its thoughts, events and briefs, and the snapshots they name
@@ -56,14 +56,14 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     if args.output.as_deref() == Some(Path::new("-")) {
         let exported = write(&cairn, &options, &mut *app.ui.results())?;
         app.ui.remark(&format!("{}.\n{}", summary(&exported), how_to_verify("FILE", &exported)));
+        unstated(&exported).into_iter().for_each(|words| app.ui.remark(&words));
         return Ok(Outcome::Fine);
     }
     let file = match args.output {
         Some(file) => file,
         None => {
             let status = cairn.status()?;
-            // The one that the bundle will stand on; before the first, the log has no key yet.
-            let size = cairn.checkpoint().map_or(status.entries, |stated| stated.size);
+            let size = cairn.newest_checkpoint()?.map_or(status.entries, |stated| stated.size);
             PathBuf::from(format!("{}-{size}.cairn.jsonl", short(&status.origin)))
         }
     };
@@ -80,11 +80,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
             "Sealed contents stay sealed, so that it can be verified, and not imported; --with-keys would add their keys.\n",
         );
     }
-    if !exported.signed {
-        page.push_str(
-            "The log has no key, so nobody signed it: it proves nothing to those who do not trust you.\n",
-        );
-    }
+    unstated(&exported).into_iter().for_each(|words| page.push_str(&(words + "\n")));
     app.ui.print(&page)?;
     app.ui.remark(&how_to_verify(&quoted(&file), &exported));
     Ok(Outcome::Fine)
@@ -115,6 +111,23 @@ fn summary(exported: &Exported) -> String {
         summary.push_str(&format!(", {} redacted", exported.redacted));
     }
     summary
+}
+
+/// What the checkpoint that the bundle stands on leaves out.
+fn unstated(exported: &Exported) -> Option<String> {
+    match (exported.following, exported.signed) {
+        (0, true) => None,
+        (0, false) => Some(
+            "No key has signed this state of the log: the bundle proves nothing to those who do not trust you. `cairn \
+             checkpoint` signs it, if you have its key; then export again."
+                .to_string(),
+        ),
+        (following, _) => Some(format!(
+            "It stands on the newest checkpoint; {} recorded since {} not in it. `cairn checkpoint` covers them.",
+            count(following, "entry"),
+            if following == 1 { "is" } else { "are" }
+        )),
+    }
 }
 
 /// Writes to a name of its own first, so that the file is there whole or not at all.

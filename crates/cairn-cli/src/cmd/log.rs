@@ -2,7 +2,7 @@
 
 mod new;
 
-use cairn::{Cairn, RecordedKeyChange, Standing, Stated, Status};
+use cairn::{Cairn, RecordedKeyChange, SeenCopy, SeenHead, Stated, Status};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -33,14 +33,9 @@ struct Shown {
     size: u64,
     checkpoints: Vec<Stated>,
     key_changes: Vec<RecordedKeyChange>,
-    remembered: Option<Head>,
+    remembered: Option<SeenHead>,
     standing: String,
-}
-
-#[derive(Serialize)]
-struct Head {
-    size: u64,
-    at: String,
+    copies: Vec<SeenCopy>,
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
@@ -59,28 +54,14 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
 
 fn look(cairn: &Cairn, limit: u64) -> Result<Shown, CliError> {
     let Status { origin, entries, .. } = cairn.status()?;
-    let head = |seen: &cairn::SeenHead| Head { size: seen.size, at: seen.at.clone() };
-    let (remembered, standing) = match cairn.standing() {
-        Standing::Unknown => (None, "nothing is remembered of it".to_string()),
-        Standing::Extends(seen) => (Some(head(seen)), "extends what is remembered of it".to_string()),
-        Standing::Behind { newest, .. } => {
-            (Some(head(newest)), "is shorter than what is remembered of it".to_string())
-        }
-        Standing::Diverged { head: seen, .. } => {
-            (Some(head(seen)), "is not what is remembered of it".to_string())
-        }
-        Standing::Unreadable { why } => (None, format!("cannot be compared with what is remembered: {why}")),
-        Standing::OtherLog { origin, newest } => {
-            (newest.as_ref().map(head), format!("another log was here: {origin}"))
-        }
-    };
     Ok(Shown {
         origin,
         size: entries,
         checkpoints: cairn.checkpoints(limit)?,
         key_changes: cairn.key_changes()?,
-        remembered,
-        standing,
+        remembered: cairn.standing().head().cloned(),
+        standing: cairn.standing().words(),
+        copies: cairn.copies().to_vec(),
     })
 }
 
@@ -98,6 +79,9 @@ fn page(shown: &Shown, ui: &Ui) -> String {
         None => format!("{}\n", shown.standing),
         Some(head) => format!("{} ({} on {})\n", shown.standing, count(head.size, "entry"), head.at),
     });
+    for copy in &shown.copies {
+        page.push_str(&format!("note: {}\n", visible(&copy.words())));
+    }
     if !shown.checkpoints.is_empty() {
         let mut table = Table::new(["checkpoint", "root", "signed by"], [10, 64, usize::MAX], &[1, 2]);
         for stated in &shown.checkpoints {

@@ -30,8 +30,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     // A proof may need a checkpoint, and that is a write.
-    app.read()?;
-    let cairn = app.write()?;
+    let cairn = app.write_existing()?;
     let text = match (args.since, &args.record) {
         (Some(size), _) => growth(&cairn.prove_growth(size)?, app)?,
         (None, Some(record)) => inclusion(&cairn.prove(seq_of(&cairn, record)?)?, args.entry, app)?,

@@ -4,7 +4,7 @@ use cairn::{MATCH_END, MATCH_START, SearchHit, SearchQuery, ThoughtType};
 
 use super::{Outcome, kind_parser, listed};
 use crate::args::App;
-use crate::data::Found;
+use crate::data::{Found, not_covered};
 use crate::error::CliError;
 use crate::term::{Palette, ShortIds, Ui, count, minute, visible, wrap};
 
@@ -52,6 +52,9 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let ids = ShortIds::new(found.results.iter().map(|hit| hit.thought.id.as_str()));
     let blocks: Vec<String> = found.results.iter().map(|hit| block(hit, &ids, ui)).collect();
     ui.print(&blocks.join("\n"))?;
+    if found.not_covered > 0 {
+        ui.remark(&ui.remarks.warning(&not_covered(found.not_covered)));
+    }
     if let Some(newest) = found.ranked_newest {
         ui.remark(&format!(
             "These words are so common that only the newest {} were ranked; add a word, or `--session`",

@@ -1,7 +1,9 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
 use cairn::core::note::VerifyingKey;
-use cairn::{Cairn, Coverage, Finding, Outside, OutsideKey, RedactedRecord, Report, Scope, Sha};
+use cairn::{
+    Cairn, Coverage, Finding, Outside, OutsideKey, RedactedRecord, Report, Scope, Sha, THIS_MACHINE,
+};
 use serde::Serialize;
 
 use super::Outcome;
@@ -13,7 +15,7 @@ use crate::witness;
 
 /// Recompute every hash and name what was changed
 ///
-/// Nothing that is stored is believed: chains, log and search index are derived again from the records. Ends with exit code 1 if anything is wrong.
+/// Nothing that is stored is believed: chains, log and search index are derived again from the records. Ends with exit code 1 if anything is wrong. Nothing is written, so it works on a backup, on a read-only disk and on somebody else's log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Verify only this session
@@ -41,7 +43,6 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     };
     let outside = Outside { keys: args.key.into_iter().map(given).collect(), heads, ..Outside::default() };
     let mut report = check_against(&cairn, &scope, outside)?;
-    state_what_holds(&cairn, &mut report, app);
     report.notes.extend(remarks);
     match (report.valid(), print(&report, app)) {
         (true, printed) => printed.map(|()| Outcome::Fine),
@@ -69,20 +70,6 @@ fn check_against(cairn: &Cairn, scope: &Scope, outside: Outside) -> Result<Repor
     Ok(cairn.verify_against(scope, outside, &|progress| bar.show(progress))?)
 }
 
-/// What was found to hold is stated, so that it stays so. Where that cannot be, the report says what is not covered.
-fn state_what_holds(cairn: &Cairn, report: &mut Report, app: &App) {
-    let uncovered = report.coverage.as_ref().is_some_and(|coverage| coverage.stated < report.log_size);
-    if !report.valid() || !uncovered {
-        return;
-    }
-    let stated = app.write().ok().and_then(|cairn| cairn.checkpoint().ok());
-    if let Some(stated) =
-        stated.filter(|stated| stated.size == report.log_size && Some(stated.root) == report.root)
-    {
-        report.stated_now(&stated, cairn);
-    }
-}
-
 /// How far signatures and heads seen outside reach.
 pub(super) fn reach(report: &Report, width: usize) -> String {
     let Some(coverage) = &report.coverage else { return String::new() };
@@ -98,8 +85,13 @@ pub(super) fn reach(report: &Report, width: usize) -> String {
         lines.push(format!("signed: the {up_to}, by {by}"));
     }
     if let Some(seen) = &coverage.outside {
-        lines.push(format!("seen outside: {}, {} on {}", seen.witness, count(seen.size, "entry"), seen.at));
+        let entries = count(seen.size, "entry");
+        lines.push(match &seen.witness[..] {
+            THIS_MACHINE => format!("remembered on this machine: {entries} on {}", seen.at),
+            witness => format!("seen outside: {witness}, {entries} on {}", seen.at),
+        });
     }
+    lines.extend(coverage.copies.iter().map(|copy| format!("note: {}", copy.words())));
     let wrapped = lines.iter().flat_map(|line| wrap(&visible(line), width));
     wrapped.map(|line| line + "\n").collect()
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cairn::{Cairn, Outside, Report, Scope, Timestamp};
+use cairn::{Cairn, Outside, Report, Scope, THIS_MACHINE, Timestamp};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -60,8 +60,6 @@ impl Integrity {
 
 /// Verifies the whole log, against what is remembered of it and what its witnesses have seen.
 fn verify(cairn: &Cairn) -> Result<Report, String> {
-    // What the index does not cover could not be verified. Where it cannot be brought up to date, the report says so.
-    let _ = cairn.catch_up();
     let (heads, remarks) = witness::seen_by_witnesses(cairn);
     let outside = Outside { heads, ..Outside::default() };
     let mut report = cairn.verify_against(&Scope::All, outside, &|_| {});
@@ -219,11 +217,16 @@ fn reach(report: &Report) -> String {
             None => "Not signed.".to_string(),
         });
         sentences.push(match &coverage.outside {
+            Some(seen) if seen.witness == THIS_MACHINE => format!(
+                "Remembered on this machine: the first {}; no outside witness yet.",
+                count(seen.size, "entry")
+            ),
             Some(seen) => {
                 format!("Seen outside by {}: the first {}.", seen.witness, count(seen.size, "entry"))
             }
-            None => "Seen by nobody outside.".to_string(),
+            None => "No head is remembered outside the database.".to_string(),
         });
+        sentences.extend(coverage.copies.iter().map(|copy| format!("Note: {}.", copy.words())));
     }
     sentences.extend(report.notes.iter().map(|note| format!("Not verified: {note}.")));
     sentences.join(" ")

@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 
 use cairn::core::note::VerifyingKey;
-use cairn::{Cairn, HeadFolder, OutsideHead, Standing};
+use cairn::{Cairn, HeadFolder, OutsideHead};
 
 use super::config::{Config, Place, Witness};
 use super::files::Files;
@@ -42,17 +42,13 @@ fn outside_heads(state: &StateFolder, origin: &str) -> (Vec<OutsideHead>, Vec<St
 pub(crate) fn seen_by_witnesses(cairn: &Cairn) -> (Vec<OutsideHead>, Vec<String>) {
     // A log whose name cannot be read is damaged, and that is for the report to say.
     let (Some(state), Ok(status)) = (StateFolder::find(), cairn.status()) else { return Default::default() };
-    let (mut heads, remarks) = outside_heads(&state, &status.origin);
-    // An older copy that lies elsewhere is what it is.
-    let is_copy = matches!(cairn.standing(), Standing::Behind { same_place: false, .. });
-    heads.iter_mut().for_each(|head| head.copies_are_fine = is_copy);
-    (heads, remarks)
+    outside_heads(&state, &status.origin)
 }
 
 /// As `verify` takes it.
 pub(super) fn outside_head(witness: &Witness, head: Head) -> OutsideHead {
     let Head { size, root, at } = head;
-    OutsideHead { witness: witness.title(), size, root, at, copies_are_fine: false }
+    OutsideHead { witness: witness.title(), size, root, at }
 }
 
 /// What is to be said about a witness that was asked: whether it is out of date, and why.
@@ -82,7 +78,7 @@ pub(super) fn ask(
     deadline: Deadline,
 ) -> Vec<(Witness, Result<Vec<Head>, String>)> {
     let files = Files::new(state, origin);
-    let keys = HeadFolder::new(state.heads()).read(origin).map(|known| known.keys).unwrap_or_default();
+    let keys = HeadFolder::new(state.heads()).read(origin).map(|known| known.keys()).unwrap_or_default();
     let asked: Vec<_> = witnesses
         .into_iter()
         .map(|witness| {

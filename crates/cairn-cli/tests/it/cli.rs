@@ -2,11 +2,13 @@
 
 mod broken;
 mod bundle;
+mod copies;
 mod demo;
 mod harness;
 mod hostile;
 mod init;
 mod memory;
+mod no_writes;
 mod plan_changes;
 mod plans;
 mod proof;

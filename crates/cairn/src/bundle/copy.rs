@@ -162,7 +162,9 @@ impl Cairn {
     fn outside_of_copy(&self, head: &LogHead) -> Result<Outside> {
         let mut outside = Outside::default();
         self.add_remembered(&mut outside).map_err(reading)?;
-        outside.heads.retain(|seen| seen.size <= head.size);
+        for seen in outside.remembered.places.values_mut() {
+            seen.heads.retain(|seen| seen.size <= head.size);
+        }
         Ok(outside)
     }
 }

@@ -31,17 +31,8 @@ impl Cairn {
         out: &mut dyn Write,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Exported> {
-        let store = &*self.inner.store;
-        // What was blanked after the checkpoint was made is gone, and the entry that says so is not below it.
-        let (stated, audit) = loop {
-            let stated = stated(self)?;
-            let audit = store.audit()?;
-            let mut blanked_since = false;
-            audit.about_log(REDACTION, &mut |seq, _| blanked_since |= seq >= stated.size)?;
-            if !blanked_since {
-                break (stated, audit);
-            }
-        };
+        let audit = self.inner.store.audit()?;
+        let stated = stated(&*audit)?;
         Export::new(&*audit, &stated, options, out).run(progress)
     }
 }
@@ -52,24 +43,37 @@ struct Stated {
     size: u64,
     root: Sha,
     note: String,
+    /// Entries of the log that follow it.
+    following: u64,
 }
 
-/// The checkpoint that a bundle stands on: made now, where that can be. A log that cannot be written, because its disk
-/// is read-only or because it is not the one that is remembered, is evidence too: it is exported as it is, and says that
-/// nobody signed its end.
-fn stated(cairn: &Cairn) -> Result<Stated> {
-    if let Ok(crate::Stated { origin, size, root, note, .. }) = cairn.checkpoint() {
-        return Ok(Stated { origin, size, root, note });
+/// The head that a bundle stands on: the newest stored checkpoint. It is the end of the log, unsigned, if there is no
+/// checkpoint, or if a redaction follows the newest: the text is gone, and only the later entry explains that.
+fn stated(audit: &dyn Audit) -> Result<Stated> {
+    let head = audit.head()?;
+    let mut newest = None;
+    audit.checkpoints(&mut |_, note| newest = Some(note.to_string()))?;
+    let mut redacted_at = None;
+    audit.about_log(REDACTION, &mut |seq, _| redacted_at = redacted_at.max(Some(seq)))?;
+    let note = newest.and_then(|note| note.parse::<CheckpointNote>().ok());
+    let usable = note.filter(|note| {
+        let size = note.checkpoint().size();
+        size <= head.size && redacted_at.is_none_or(|seq| seq < size)
+    });
+    if let Some(note) = usable {
+        let (size, root) = (note.checkpoint().size(), note.checkpoint().root());
+        if cairn_core::log::root(size, &mut Nodes::new(audit))? != root {
+            return Err(damaged(format!(
+                "the checkpoint at {size} does not match the log; run `cairn verify`"
+            )));
+        }
+        let following = head.size - size;
+        return Ok(Stated { origin: head.origin, size, root, note: note.to_string(), following });
     }
-    let store = &*cairn.inner.store;
-    let head = store.head()?;
-    let note = match store.checkpoint(head.size)? {
-        Some((size, note)) if size == head.size => note,
-        _ => Checkpoint::new(&head.origin, head.size, head.root)
-            .map_err(|error| StoreError::Other(error.to_string()))?
-            .body(),
-    };
-    Ok(Stated { origin: head.origin, size: head.size, root: head.root, note })
+    let note = Checkpoint::new(&head.origin, head.size, head.root)
+        .map_err(|error| StoreError::Other(error.to_string()))?
+        .body();
+    Ok(Stated { origin: head.origin, size: head.size, root: head.root, note, following: 0 })
 }
 
 struct Export<'a> {
@@ -162,6 +166,7 @@ impl<'a> Export<'a> {
             redacted,
             sealed: self.sealed,
             checkpoints: self.checkpoints,
+            following: self.stated.following,
             signed: note.as_ref().is_some_and(CheckpointNote::is_signed),
             signed_by: keys.into_iter().filter(signed_by).collect(),
             bytes: self.lines.bytes,

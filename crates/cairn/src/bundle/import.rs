@@ -19,7 +19,7 @@ use crate::handle::open_existing;
 use crate::options::{Durability, Options};
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, Store, StoreError};
+use crate::store::{Birth, Opening, Store, StoreError};
 use crate::verify::{self, Outside, OutsideKey, Progress, Report, Scope};
 
 /// What was taken in.
@@ -120,7 +120,7 @@ impl Options {
         let imported = {
             let birth =
                 Birth { origin: checked.walked.report.origin.clone(), timestamp: checked.begun.clone() };
-            let store = SqliteStore::open(part.0.clone(), Durability::Normal, Some(birth))?;
+            let store = SqliteStore::open(part.0.clone(), Durability::Normal, &Opening::Create(birth))?;
             take_in(&store, bundle, checked, keys, progress)?
         };
         let place = || {
@@ -165,14 +165,14 @@ fn import_to_server(
             "`{address}` holds a log already; a bundle is imported where there is none, or added to it with `--extend`"
         ))
     };
-    match PostgresStore::open(address.clone(), None) {
+    match PostgresStore::open(address.clone(), &Opening::Write) {
         Err(OpenError::Missing { .. }) => {}
         opened => return Err(opened.map_or_else(ImportError::from, |_| taken())),
     }
     let checked = check(bundle, keys, progress)?;
     openable(&checked.walked, 0)?;
     let birth = Birth { origin: checked.walked.report.origin.clone(), timestamp: checked.begun.clone() };
-    let store = PostgresStore::open(address.clone(), Some(birth))?;
+    let store = PostgresStore::open(address.clone(), &Opening::Create(birth))?;
     // Somebody else may have been faster.
     is_prefix(&store, &checked.walked).map_err(|_| taken())?;
     let imported = take_in(&store, bundle, checked, keys, progress)?;

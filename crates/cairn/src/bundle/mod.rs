@@ -80,6 +80,8 @@ pub struct Exported {
     pub sealed: u64,
     /// Checkpoints in the bundle.
     pub checkpoints: u64,
+    /// Entries of the log that follow the checkpoint it stands on, and are not in it.
+    pub following: u64,
     /// Whether the one it stands on is signed.
     pub signed: bool,
     /// The public keys of the log that signed it.

@@ -12,7 +12,7 @@ use crate::handle::open_existing;
 use crate::options::Durability;
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Birth, Store, StoreError};
+use crate::store::{Birth, Opening, Store, StoreError};
 
 /// What the name of a file ends with while a copy is made in it.
 const UNFINISHED: &str = ".copying";
@@ -66,10 +66,14 @@ impl Target {
         Ok(match (address, &self.part) {
             (Some(text), _) => {
                 let address = Address::parse(text).map_err(|why| OpenError::Address { why })?;
-                Arc::new(PostgresStore::open(address, Some(birth))?)
+                Arc::new(PostgresStore::open(address, &Opening::Create(birth))?)
             }
-            (None, Some(part)) => Arc::new(SqliteStore::open(part.clone(), Durability::Normal, Some(birth))?),
-            (None, None) => Arc::new(SqliteStore::open(self.to.clone(), durability, Some(birth))?),
+            (None, Some(part)) => {
+                Arc::new(SqliteStore::open(part.clone(), Durability::Normal, &Opening::Create(birth))?)
+            }
+            (None, None) => {
+                Arc::new(SqliteStore::open(self.to.clone(), durability, &Opening::Create(birth))?)
+            }
         })
     }
 

@@ -56,9 +56,9 @@ impl Cairn {
     /// Remembers the newest state of a session, and now and then has it kept in the file.
     pub(super) fn remember(&self, session_id: &SessionId, state: &Arc<SessionState>) {
         self.inner.states.put(session_id, state.clone());
-        // Where nothing can be written, nothing is kept.
+        // A handle that has recorded nothing writes nothing.
         if self.inner.states.is_due(session_id, state.length)
-            && let Ok(writer) = self.writer()
+            && let Some(writer) = self.writer_that_recorded()
         {
             writer.keep_fold(session_id.clone(), state.clone());
         }

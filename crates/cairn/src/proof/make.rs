@@ -1,6 +1,7 @@
 //! Making a checkpoint: durable first, recomputed from the stored bytes, then signed, then stored, then remembered
 //! outside.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -8,14 +9,14 @@ use cairn_core::Sha;
 use cairn_core::log::{Checkpoint, CheckpointNote, Edge, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
 
-use super::heads::{HeadFolder, SeenHead};
+use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
 use super::keys::{RecordedKeyChange, key_changes};
 use super::signer::Signer;
 use super::strange::strange;
 use super::{Stated, proof_error};
 use crate::error::{Error, Result};
 use crate::options::Clock;
-use crate::store::{Store, StoreError};
+use crate::store::{LogHead, Store, StoreError};
 use crate::writer::Writer;
 
 /// How an entry about keys can be told from others without reading all of it.
@@ -204,7 +205,7 @@ impl Maker {
         let is_ours = |change: &RecordedKeyChange| ours.iter().any(|key| key.to_string() == change.vkey);
         if !added.iter().all(is_ours) {
             let remembered = self.heads.as_ref().and_then(|heads| heads.read(checkpoint.origin()).ok());
-            let remembered = remembered.map(|remembered| remembered.keys).unwrap_or_default();
+            let remembered = remembered.map(|remembered| remembered.keys()).unwrap_or_default();
             let notes = self.store.checkpoints(u64::MAX)?;
             let notes: Vec<CheckpointNote> = notes.iter().filter_map(|note| note.parse().ok()).collect();
             let mut changes = key_changes(&*self.store)?;
@@ -254,11 +255,49 @@ impl Maker {
     }
 
     fn remember(&self, stated: &Stated, keys: &[VerifyingKey]) -> Result<()> {
+        if self.heads.is_none() {
+            return Ok(());
+        }
+        let head =
+            SeenHead { size: stated.size, root: stated.root, at: (self.clock)().to_string(), stated: true };
+        self.remember_head(&stated.origin, head, keys)
+    }
+
+    /// Remembers a log that no checkpoint states yet, so that its loss is noticed.
+    pub fn remember_unstated(&self) -> Result<()> {
+        let LogHead { origin, size, root } = self.store.head()?;
+        // Not by the clock of the handle: tests count its calls, and this one comes at any moment.
+        let at = format!("{:.3}", jiff::Timestamp::now());
+        let head = SeenHead { size, root, at, stated: false };
+        self.remember_head(&origin, head, &[])
+    }
+
+    fn remember_head(&self, origin: &str, head: SeenHead, keys: &[VerifyingKey]) -> Result<()> {
         let (Some(heads), Some(database)) = (&self.heads, self.store.place()) else { return Ok(()) };
-        let head = SeenHead { size: stated.size, root: stated.root, at: (self.clock)().to_string() };
-        heads
-            .remember(&stated.origin, database, &head, keys)
-            .map_err(|error| Error::Store(StoreError::Other(format!("the head was not remembered: {error}"))))
+        let failed = |error| Error::Store(StoreError::Other(format!("the head was not remembered: {error}")));
+        let known = heads.read(origin).map_err(failed)?;
+        let mut seen = self.heads_between(&known, &place_name(database), &head)?;
+        seen.push(head);
+        heads.remember(origin, database, &seen, keys).map_err(failed)
+    }
+
+    /// The heads of this log at the sizes at which other copies of it were seen, up to `newest`, shortest first. A file
+    /// may have been moved or copied here: then its checkpoints are expected here from now on. And the others can tell
+    /// from these heads that this log has grown apart.
+    fn heads_between(&self, known: &Remembered, here: &str, newest: &SeenHead) -> Result<Vec<SeenHead>> {
+        let after = known.places.get(here).and_then(|own| own.heads.last()).map_or(0, |own| own.size);
+        let elsewhere: BTreeMap<u64, &SeenHead> = known
+            .heads()
+            .filter(|(place, head)| *place != here && head.size > after && head.size < newest.size)
+            .map(|(_, head)| (head.size, head))
+            .collect();
+        let own = |(size, head): (u64, &SeenHead)| {
+            let root = cairn_core::log::root(size, &mut |level, index| self.store.node(level, index))?;
+            let stated = self.store.checkpoint(size)?.is_some_and(|(stated, _)| stated == size);
+            let at = if root == head.root { &head.at } else { &newest.at };
+            Ok(SeenHead { size, root, at: at.clone(), stated })
+        };
+        elsewhere.into_iter().map(own).collect()
     }
 }
 

@@ -6,6 +6,7 @@ mod keys;
 mod make;
 mod opening;
 mod signer;
+mod standing;
 mod strange;
 mod thread;
 
@@ -18,12 +19,15 @@ use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{Damage, StoreError};
 
-pub use heads::{HeadFolder, Remembered, SeenHead, Standing};
+pub(crate) use heads::canonical;
+pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name};
 pub use key_folder::{KeyFolder, load as load_key, random_key};
 pub use keys::{KeyChange, LostLog, RecordedKeyChange};
 pub(crate) use make::Maker;
-pub(crate) use opening::{gone, refusal, standing_of};
+pub(crate) use opening::{comparison_of, gone, refine, refusal};
 pub use signer::{GrowthProof, KeySigner, Signer};
+pub(crate) use standing::{Comparison, compare};
+pub use standing::{Relation, SeenCopy, Standing};
 pub(crate) use thread::{Checkpoints, Message};
 
 /// A checkpoint: the log had this size and this root.

@@ -1,48 +1,52 @@
-//! What is remembered of a log, held against the database when it is opened.
+//! What is remembered of a log, compared with the database when it is opened and when it is verified.
 
 use std::path::Path;
 
-use super::heads::{HeadFolder, Remembered, SeenHead, Standing, standing};
+use cairn_core::Sha;
+
+use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
+use super::standing::{Comparison, Relation, SeenCopy, Standing, compare};
 use crate::error::{OpenError, Result as Outcome};
 use crate::handle::Cairn;
-use crate::store::{LogHead, Store, StoreError};
-use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideHead, OutsideKey, Reason, Report};
+use crate::options::Durability;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{LogHead, Opening, Store, StoreError};
+use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideKey, Reason, Report};
 
 impl Cairn {
-    /// How the log stood to what is remembered of it, when it was opened.
+    /// How the log stood to what was seen in its place, when it was opened.
     pub fn standing(&self) -> &Standing {
-        &self.inner.standing
+        &self.inner.comparison.standing
+    }
+
+    /// The copies of the log, seen elsewhere, that it did not extend when it was opened.
+    pub fn copies(&self) -> &[SeenCopy] {
+        &self.inner.comparison.copies
     }
 
     /// Adds what this program remembers of the log to what a verifier brings along; returns why that cannot be read.
     pub(crate) fn add_remembered(&self, outside: &mut Outside) -> Outcome<Option<String>> {
-        let LogHead { origin, size, .. } = self.inner.store.head()?;
+        let LogHead { origin, .. } = self.inner.store.head()?;
         let mut unread = None;
-        if let Some(heads) = &self.inner.heads {
-            let remembered = heads.read(&origin).unwrap_or_else(|error| {
-                unread = Some(unreadable(error));
-                Remembered::default()
-            });
-            let here = self.inner.store.place();
-            let copies_are_fine = here.is_some_and(|here| remembered.is_copy(here, size));
-            let known =
-                |key| OutsideKey { key, source: "remembered here".to_string(), must_have_signed: true };
-            // Who names keys asks for theirs alone.
-            if outside.keys.is_empty() {
-                outside.keys.extend(remembered.keys.into_iter().map(known));
+        if let (Some(heads), Some(place)) = (&self.inner.heads, self.inner.store.place()) {
+            if outside.here.is_none() {
+                outside.here = Some(place_name(place));
+                outside.remembered = heads.read(&origin).unwrap_or_else(|error| {
+                    unread = Some(unreadable(error));
+                    Remembered::default()
+                });
             }
-            outside.stated.extend(remembered.heads.iter().map(|head| head.size));
-            // The newest; and if that is beyond the end of the log, the newest that is not: a log that is too short may
-            // have another past as well.
-            let beyond = remembered.heads.iter().rev().skip(1).find(|head| head.size <= size);
-            let beyond = beyond.filter(|_| remembered.heads.last().is_some_and(|head| head.size > size));
-            outside.heads.extend(remembered.heads.last().into_iter().chain(beyond).map(|head| OutsideHead {
-                witness: "this machine".to_string(),
-                size: head.size,
-                root: head.root,
-                at: head.at.clone(),
-                copies_are_fine,
-            }));
+            let own = outside.here.as_ref().and_then(|here| outside.remembered.places.get(here));
+            let own = own.map(|own| own.keys.clone()).unwrap_or_default();
+            // A verifier who names keys asks for those alone.
+            if outside.keys.is_empty() {
+                for key in outside.remembered.keys() {
+                    // A copy may be from before the key signed anything.
+                    let must_have_signed = own.contains(&key);
+                    let source = "remembered on this machine".to_string();
+                    outside.keys.push(OutsideKey { key, source, must_have_signed });
+                }
+            }
         }
         if outside.keys.is_empty()
             && let Some(signer) = &self.inner.signer
@@ -58,104 +62,151 @@ impl Cairn {
         Ok(unread)
     }
 
-    /// Adds what is wrong with what is remembered: why it cannot be read, or which other log was seen here. One of which
-    /// nothing is remembered may be a rewritten past under a new name; one that is known was moved here.
+    /// Adds what is wrong about the place: why the remembered heads cannot be read, or which other log was seen here.
+    /// If nothing is remembered of this log, it may be a rewritten past under a new name; otherwise it was moved here.
     pub(crate) fn add_place(&self, unread: Option<String>, report: &mut Report) {
-        let seen = |head: &SeenHead| format!(", with {} entries on {}", head.size, head.at);
         if let Some(why) = unread {
-            let message = format!("the log cannot be held against what was seen of it: {why}");
-            report.findings.insert(0, Finding::new(Reason::Malformed, "heads", message));
-            report.findings.truncate(MAX_FINDINGS);
-            report.findings_total += 1;
-        }
-        if let Standing::OtherLog { origin, newest } = &self.inner.standing {
-            let newest = newest.as_ref().map(seen).unwrap_or_default();
-            let message = format!(
-                "this is another log than the one that was seen in this place: `{origin}`{newest}; `cairn doctor` names \
-                 the ways out"
-            );
-            report.findings.insert(0, Finding::new(Reason::CheckpointMismatch, "log", message));
-            report.findings.truncate(MAX_FINDINGS);
-            report.findings_total += 1;
-            return;
+            let message = format!("the log cannot be compared with what was seen of it: {why}");
+            put_first(report, Finding::new(Reason::Malformed, "heads", message));
         }
         let (Some(heads), Some(here), Ok(head)) =
             (&self.inner.heads, self.inner.store.place(), self.inner.store.head())
         else {
             return;
         };
-        let other = heads.log_at(here).filter(|other| *other != head.origin);
-        if let Some((other, newest)) =
-            other.and_then(|other| heads.read(&other).ok()?.heads.pop().map(|newest| (other, newest)))
-        {
-            let newest = seen(&newest);
+        let Some(other) = heads.log_at(here).filter(|other| *other != head.origin) else { return };
+        let newest = heads.read(&other).ok().and_then(|known| newest_at(&known, here));
+        let seen = newest.as_ref().map(|head| format!(", with {} entries on {}", head.size, head.at));
+        // What cannot be read is a finding of its own.
+        if heads.read(&head.origin).is_ok_and(|known| !goes_on(&known)) {
+            let message = format!(
+                "this is not the log that was seen in this place: `{other}`{}; `cairn doctor` shows the way out",
+                seen.unwrap_or_default()
+            );
+            put_first(report, Finding::new(Reason::CheckpointMismatch, "log", message));
+        } else if let Some(seen) = seen {
             report.notes.push(format!(
-                "whether this log should be here: another was seen in this place last, `{other}`{newest}"
+                "whether this log should be here: another was seen in this place last, `{other}`{seen}"
             ));
         }
     }
 }
 
-/// How a log stands to what is remembered of it. A database that is too damaged to tell can still be opened, to be
+fn put_first(report: &mut Report, finding: Finding) {
+    report.findings.insert(0, finding);
+    report.findings.truncate(MAX_FINDINGS);
+    report.findings_total += 1;
+}
+
+/// Whether a log was seen somewhere, and not closed there: then it may have been moved.
+fn goes_on(known: &Remembered) -> bool {
+    known.places.values().any(|seen| seen.closed.is_none())
+}
+
+/// The newest head of a log that was seen in a place, or else anywhere.
+fn newest_at(known: &Remembered, place: &Path) -> Option<SeenHead> {
+    let here = known.places.get(&place_name(place)).and_then(|seen| seen.heads.last());
+    here.or_else(|| known.newest()).cloned()
+}
+
+/// Compares a log with what is remembered of it. A database that is too damaged for that can still be opened, to be
 /// verified and read.
-pub(crate) fn standing_of(heads: Option<&HeadFolder>, store: &dyn Store, path: &Path) -> Standing {
-    match heads.map_or(Ok(Standing::Unknown), |heads| compare(heads, store, path)) {
-        Ok(standing) => standing,
-        Err(why) => Standing::Unreadable { why },
-    }
+pub(crate) fn comparison_of(heads: Option<&HeadFolder>, store: &dyn Store, path: &Path) -> Comparison {
+    let Some(heads) = heads else { return Standing::Unknown.into() };
+    look(heads, store, path).unwrap_or_else(|why| Standing::Unreadable { why }.into())
 }
 
 fn unreadable(error: String) -> String {
     format!("what is remembered of it cannot be read: {error}")
 }
 
-fn compare(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Standing, String> {
+fn look(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Comparison, String> {
     let failed = |error: StoreError| error.to_string();
     // The name of a log never changes. What is remembered is read before its length, which only grows.
     let origin = store.head().map_err(failed)?.origin;
     let remembered = heads.read(&origin).map_err(unreadable)?;
     let head = store.head().map_err(failed)?;
-    if remembered.heads.is_empty()
+    if !goes_on(&remembered)
         && let Some(other) = heads.log_at(path).filter(|other| *other != origin)
     {
-        let newest = heads.read(&other).map_err(unreadable)?.heads.pop();
-        return Ok(Standing::OtherLog { origin: other, newest });
+        let newest = newest_at(&heads.read(&other).map_err(unreadable)?, path);
+        return Ok(Standing::OtherLog { origin: other, newest }.into());
     }
-    standing(&remembered, path, head.size, |size| {
-        cairn_core::log::root(size, &mut |level, index| store.node(level, index)).map_err(failed)
-    })
+    let mut compared =
+        compare(&remembered, &place_name(path), head.size, |size| root_at(store, size)).map_err(failed)?;
+    refine(store, &mut compared.copies);
+    Ok(compared)
 }
 
-/// A log that was seen at a place where there is no file now.
+fn root_at(store: &dyn Store, size: u64) -> Result<Sha, StoreError> {
+    cairn_core::log::root(size, &mut |level, index| store.node(level, index))
+}
+
+/// Looks into copies that are files on this machine, to tell a fork from an older state, and to say exactly where a fork
+/// begins. What was seen of a copy says this only for some sizes.
+pub(crate) fn refine(store: &dyn Store, copies: &mut [SeenCopy]) {
+    for copy in copies {
+        if let Ok(Some(same)) = split(store, Path::new(&copy.place)) {
+            copy.relation = Relation::Fork { same: Some(same), differs: same + 1 };
+        }
+    }
+}
+
+/// How many first entries the log and a copy share, if both go on after that and differ.
+fn split(store: &dyn Store, place: &Path) -> Result<Option<u64>, StoreError> {
+    let unknown = |_| StoreError::ReadOnly;
+    if !place.is_file() {
+        return Ok(None);
+    }
+    let other =
+        SqliteStore::open(place.to_path_buf(), Durability::Normal, &Opening::Read).map_err(unknown)?;
+    let (here, there) = (store.head()?, other.head()?);
+    let size = here.size.min(there.size);
+    if here.origin != there.origin || root_at(store, size)? == root_at(&other, size)? {
+        return Ok(None);
+    }
+    let (mut same, mut differs) = (0, size);
+    while differs - same > 1 {
+        let middle = same + (differs - same) / 2;
+        match root_at(store, middle)? == root_at(&other, middle)? {
+            true => same = middle,
+            false => differs = middle,
+        }
+    }
+    Ok(Some(same))
+}
+
+/// The log that was seen at a place where there is none now.
 pub(crate) fn gone(heads: Option<&HeadFolder>, path: &Path) -> Option<OpenError> {
     let heads = heads?;
     let origin = heads.log_at(path)?;
-    let newest = heads.read(&origin).ok()?.heads.pop()?;
+    let newest = newest_at(&heads.read(&origin).ok()?, path)?;
     Some(OpenError::Gone { path: path.to_path_buf(), origin, entries: newest.size, seen: newest.at })
 }
 
-/// Why a database in that state is not written to, and the ways out.
+/// Why nothing is recorded in a database in that state, and the ways out.
 pub(crate) fn refusal(standing: &Standing) -> Option<String> {
-    let ways = "`cairn doctor` names the ways out";
+    let ways = "`cairn doctor` shows the ways out";
     Some(match standing {
         Standing::Unknown | Standing::Extends(_) => return None,
-        Standing::Behind { newest, same_place: true } => format!(
-            "an older state of this database was put back: {} entries were seen on {}, and there are fewer now. \
-             Nothing is recorded, since that would make a second past; {ways}",
-            newest.size, newest.at
-        ),
-        Standing::Behind { newest, same_place: false } => format!(
-            "this is an older copy of a log that had {} entries on {}. Nothing is recorded, since that would make a \
-             second past; {ways}",
+        Standing::Behind { newest } => format!(
+            "an older state of this database was put back: it had {} entries on {}, and has fewer now. Nothing is \
+             recorded, because it would fork the log; {ways}",
             newest.size, newest.at
         ),
         Standing::Diverged { head, .. } => format!(
-            "this log is not the one that was seen: its first {} entries are others than on {}. Nothing is recorded; \
-             {ways}",
+            "this log was rewritten: its first {} entries are not those that were seen in this place on {}. Nothing is \
+             recorded; {ways}",
             head.size, head.at
         ),
+        Standing::Closed { at } => format!(
+            "this log was closed by `cairn log new` on {at}, and is kept to be read. Nothing is recorded in it; record \
+             in the log that replaced it"
+        ),
         Standing::Unreadable { why } => {
-            format!("the log cannot be held against what is remembered of it: {why}; {ways}")
+            format!(
+                "the log cannot be compared with what is remembered of it: {why}. Nothing is recorded; {ways}"
+            )
         }
         Standing::OtherLog { origin, newest } => format!(
             "another log was seen in this place: `{origin}`{}. Nothing is recorded; {ways}",

@@ -88,7 +88,15 @@ impl Work {
                     // While a checkpoint was being made, more may have come: one covers all of it.
                     self.size = size;
                     self.since.get_or_insert_with(Instant::now);
-                    let known = *self.stated.get_or_insert_with(|| self.maker.stated_size());
+                    let known = *self.stated.get_or_insert_with(|| {
+                        let stated = self.maker.stated_size();
+                        if stated == 0 {
+                            // Until the first checkpoint, nothing else outside tells that this was recorded. If it
+                            // cannot be remembered, the checkpoint will say so.
+                            let _ = self.maker.remember_unstated();
+                        }
+                        stated
+                    });
                     if self.automatic && size.saturating_sub(known) >= ENTRIES {
                         self.make_quietly();
                     }

@@ -158,6 +158,16 @@ pub struct LogHead {
     pub root: Sha,
 }
 
+/// What may be done to a database when it is opened.
+pub enum Opening {
+    /// Nothing: it must be there, and up to date.
+    Read,
+    /// It must be there, and is brought up to date.
+    Write,
+    /// It is made if there is none, and brought up to date.
+    Create(Birth),
+}
+
 /// A database that can be opened for reading by many and for writing by one at a time.
 pub trait Store: Send + Sync {
     /// Opens the one writer of this process.

@@ -1,7 +1,7 @@
 //! Checking what was stated about the log: its checkpoints, the keys that signed them, and the heads that others
 //! remember.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use cairn_core::Sha;
 use cairn_core::entry::KEY;
@@ -13,6 +13,7 @@ use super::chain::Nodes;
 use super::trust::{KeyChange, Trust, TrustedKey};
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
+use crate::proof::{Relation, Remembered, SeenCopy, SeenHead, Standing, compare};
 use crate::store::{Audit, LogHead, StoreError};
 
 /// What the verifier brings along. Nothing of it comes from the database.
@@ -20,10 +21,12 @@ use crate::store::{Audit, LogHead, StoreError};
 pub struct Outside {
     /// Keys whose signatures count.
     pub keys: Vec<OutsideKey>,
-    /// Heads that were seen elsewhere.
+    /// Heads that witnesses have seen.
     pub heads: Vec<OutsideHead>,
-    /// Sizes at which this machine has seen checkpoints: they must be there.
-    pub stated: Vec<u64>,
+    /// What this machine remembers of the log. Filled in where [`crate::Options::heads`] says, unless `here` is set.
+    pub remembered: Remembered,
+    /// The place of the database, as remembered heads name it.
+    pub here: Option<String>,
 }
 
 /// A key that the verifier trusts.
@@ -48,10 +51,10 @@ pub struct OutsideHead {
     pub root: Sha,
     /// When, as text.
     pub at: String,
-    /// Whether a shorter log is only an older copy, not one that lost its end.
-    #[serde(skip)]
-    pub copies_are_fine: bool,
 }
+
+/// The witness that stands for the heads remembered on this machine.
+pub const THIS_MACHINE: &str = "this machine";
 
 /// What checkpoints say about a log, as far as they were found to hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -66,6 +69,8 @@ pub struct Coverage {
     pub signed_by: Option<String>,
     /// The newest head that somebody outside has seen and that holds.
     pub outside: Option<OutsideHead>,
+    /// Copies of the log that it does not extend: newer ones, and forks. They are no findings.
+    pub copies: Vec<SeenCopy>,
 }
 
 /// Checks all of it against a tree whose nodes were found to be right.
@@ -95,27 +100,112 @@ pub fn check(
     failed?;
     coverage.stated = notes.last().map_or(0, |note| note.checkpoint().size());
     check_signatures(audit, outside, &notes, &mut coverage, findings)?;
-    let mut another_log = false;
-    for seen in &outside.heads {
-        match check_head(head, seen, &mut nodes)? {
-            Some(finding) if seen.size > head.size && seen.copies_are_fine => drop(finding),
-            Some(finding) => {
-                another_log = true;
-                findings.add(finding);
-            }
-            None if coverage.outside.as_ref().is_none_or(|known| known.size < seen.size) => {
-                coverage.outside = Some(seen.clone());
-            }
-            None => {}
+    check_remembered(head, outside, &sizes, &mut nodes, &mut coverage, findings)?;
+    check_witnesses(head, outside, &mut nodes, &mut coverage, findings)?;
+    Ok(coverage)
+}
+
+/// Compares the log with the heads that this machine has seen, and expects the checkpoints that it has seen in this
+/// place.
+fn check_remembered(
+    head: &LogHead,
+    outside: &Outside,
+    sizes: &HashSet<i64>,
+    nodes: &mut Nodes<'_>,
+    coverage: &mut Coverage,
+    findings: &mut Findings,
+) -> Result<()> {
+    let Some(here) = &outside.here else { return Ok(()) };
+    let compared = compare(&outside.remembered, here, head.size, |size| root(size, nodes))?;
+    let as_outside = |seen: &SeenHead| OutsideHead {
+        witness: THIS_MACHINE.to_string(),
+        size: seen.size,
+        root: seen.root,
+        at: seen.at.clone(),
+    };
+    let wrong = match &compared.standing {
+        Standing::Behind { newest } => Some(newest),
+        Standing::Diverged { head, .. } => Some(head),
+        Standing::Extends(seen) => {
+            coverage.outside = Some(as_outside(seen));
+            None
         }
+        _ => None,
+    };
+    coverage.copies = compared.copies;
+    if let Some(seen) = wrong {
+        // Other checkpoints of another log are missing as well: that is said already.
+        check_head(head, &as_outside(seen), nodes)?.into_iter().for_each(|finding| findings.add(finding));
+        return Ok(());
     }
-    // Of another log, other checkpoints are missing: that is said already.
-    let seen = outside.stated.iter().filter(|size| **size <= head.size && !another_log);
-    for size in seen.filter(|size| !sizes.contains(&(**size as i64))) {
-        let message = format!("the checkpoint at {size}, which this machine has seen, is gone");
+    let own = outside.remembered.places.get(here).map_or(&[][..], |own| &own.heads);
+    let expected = own.iter().filter(|seen| seen.stated && seen.size <= head.size);
+    for size in expected.map(|seen| seen.size).filter(|size| !sizes.contains(&(*size as i64))) {
+        let message = format!("the checkpoint at {size}, which was seen in this database, is gone");
         findings.add(Finding::new(Reason::MissingRecord, "checkpoint", message));
     }
-    Ok(coverage)
+    Ok(())
+}
+
+/// Compares the log with the heads that witnesses have seen. A witness knows the name of a log and no place, so it may
+/// have seen heads of several copies.
+fn check_witnesses(
+    head: &LogHead,
+    outside: &Outside,
+    nodes: &mut Nodes<'_>,
+    coverage: &mut Coverage,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut held: Vec<&OutsideHead> = Vec::new();
+    let mut wrong: Vec<(&OutsideHead, Finding)> = Vec::new();
+    for seen in &outside.heads {
+        match check_head(head, seen, nodes)? {
+            None => held.push(seen),
+            Some(finding) => wrong.push((seen, finding)),
+        }
+    }
+    for seen in &held {
+        // A witness says more than this machine does about the same size.
+        if coverage.outside.as_ref().is_none_or(|known| known.size <= seen.size) {
+            coverage.outside = Some((*seen).clone());
+        }
+    }
+    for witness in outside.heads.iter().map(|seen| &seen.witness).collect::<BTreeSet<_>>() {
+        let of_witness = wrong.iter().filter(|(seen, _)| seen.witness == *witness);
+        let unexplained: Vec<_> = of_witness.filter(|(seen, _)| !is_of_copy(outside, seen)).collect();
+        let contradicted = unexplained.iter().filter(|(seen, _)| seen.size <= head.size);
+        let Some(differs) = contradicted.map(|(seen, _)| seen.size).min() else {
+            // The log is only too short.
+            unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone()));
+            continue;
+        };
+        let of_this = || held.iter().filter(|seen| seen.witness == *witness).map(|seen| seen.size);
+        match of_this().any(|size| size >= differs) {
+            // It has seen both: this log, and another that has grown from the same past.
+            true => {
+                let newest = unexplained.iter().map(|(seen, _)| seen).max_by_key(|seen| seen.size);
+                coverage.copies.extend(newest.map(|newest| SeenCopy {
+                    place: witness.clone(),
+                    size: newest.size,
+                    at: newest.at.clone(),
+                    relation: Relation::Fork {
+                        same: of_this().filter(|size| *size < differs).max(),
+                        differs,
+                    },
+                }));
+            }
+            false => unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone())),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a head is remembered as one of a copy in another place.
+fn is_of_copy(outside: &Outside, seen: &OutsideHead) -> bool {
+    let is_here = |place: &str| outside.here.as_deref() == Some(place);
+    let same = |head: &SeenHead| head.size == seen.size && head.root == seen.root;
+    outside.remembered.heads().any(|(place, head)| !is_here(place) && same(head))
+        && !outside.remembered.heads().any(|(place, head)| is_here(place) && same(head))
 }
 
 /// Whether a checkpoint states what the log is.
@@ -167,8 +257,12 @@ fn check_signatures(
     findings: &mut Findings,
 ) -> Result<()> {
     let changes = key_changes(audit)?;
+    // A key that only other copies of the log know says nothing about this one.
+    let counts = |known: &&OutsideKey| {
+        known.must_have_signed || changes.iter().any(|change| change.vkey == known.key.to_string())
+    };
     let mut given: Vec<(VerifyingKey, String)> =
-        outside.keys.iter().map(|known| (known.key.clone(), known.source.clone())).collect();
+        outside.keys.iter().filter(counts).map(|known| (known.key.clone(), known.source.clone())).collect();
     // Nobody knows a key from elsewhere: the log's own word is better than not looking, and is said to be just that.
     if given.is_empty()
         && let Some(first) = changes.iter().find(|change| change.op == "add")
@@ -206,10 +300,14 @@ fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreEr
 /// Whether the log is the one that somebody outside has seen.
 fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Result<Option<Finding>> {
     let OutsideHead { witness, size, at, .. } = seen;
+    let (witness, cause) = match &witness[..] {
+        THIS_MACHINE => ("this machine, in this place,", "the log was rewritten"),
+        witness => (witness, "the log was rewritten, or this is another branch of it"),
+    };
     if *size > head.size {
         let message = format!(
             "{witness} saw {size} entries on {at}, and there are {}: the newest part of the log is gone, or an older \
-             copy of it was put back",
+             copy was put back",
             head.size
         );
         let finding = Finding::new(Reason::CheckpointMismatch, "log", message);
@@ -217,10 +315,7 @@ fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Resu
     }
     let recomputed = root(*size, nodes)?;
     Ok((recomputed != seen.root).then(|| {
-        let message = format!(
-            "the first {size} entries are not those that {witness} saw on {at}: the log was rewritten, or this is \
-             another branch of it"
-        );
+        let message = format!("the first {size} entries are not those that {witness} saw on {at}: {cause}");
         Finding::new(Reason::CheckpointMismatch, "log", message).field("root", seen.root, recomputed)
     }))
 }
@@ -247,12 +342,14 @@ impl Coverage {
                 "no head is kept outside this database: a log cut short, or rewritten as a whole, would look intact"
                     .to_string(),
             ),
-            Some(seen) if seen.size < size => notes.push(format!(
-                "{} newer than the last head seen outside ({}, {})",
-                some(size - seen.size),
-                seen.witness,
-                seen.at
-            )),
+            Some(seen) if seen.size < size => notes.push(match &seen.witness[..] {
+                THIS_MACHINE => {
+                    format!("{} newer than the last head remembered on this machine ({})", some(size - seen.size), seen.at)
+                }
+                witness => {
+                    format!("{} newer than the last head that {witness} saw ({})", some(size - seen.size), seen.at)
+                }
+            }),
             Some(_) => {}
         }
         notes

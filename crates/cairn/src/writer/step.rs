@@ -260,10 +260,10 @@ impl<'a> Step<'a> {
         self.tx.is_full()
     }
 
-    /// Writes the heads that have moved.
-    pub fn flush(self) -> std::result::Result<(), StoreError> {
+    /// Writes the heads that have moved; returns whether the log has grown.
+    pub fn flush(self) -> std::result::Result<bool, StoreError> {
         if !self.grew {
-            return Ok(());
+            return Ok(false);
         }
         for head in &self.moved.tasks {
             self.tx.set_task(head)?;
@@ -271,7 +271,8 @@ impl<'a> Step<'a> {
         for head in &self.moved.sessions {
             self.tx.set_session(head)?;
         }
-        self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())
+        self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())?;
+        Ok(true)
     }
 }
 

@@ -119,10 +119,9 @@ impl Scene {
     /// Whether the log is another than the one whose newest head was remembered.
     fn contradicts_the_head(&self) -> bool {
         let heads = HeadFolder::new(self.folder.path().join("heads"));
-        let head = heads.read(&self.origin).unwrap().heads.pop().unwrap();
+        let head = heads.read(&self.origin).unwrap().newest().unwrap().clone();
         let witness = "a witness".to_string();
-        let seen =
-            OutsideHead { witness, size: head.size, root: head.root, at: head.at, copies_are_fine: false };
+        let seen = OutsideHead { witness, size: head.size, root: head.root, at: head.at };
         let outside = Outside { heads: vec![seen], ..Outside::default() };
         let cairn = Options::new().create(false).open(self.path()).unwrap();
         let report = cairn.verify_against(&Scope::All, outside, &|_| {}).unwrap();
@@ -402,7 +401,7 @@ const CASES: [Case; 20] = [
         trees: No,
         verify: No,
         head: Yes,
-        words: "another branch",
+        words: "the log was rewritten",
         run: |scene| {
             let branch = scene.folder.database("branch.db");
             copy(&scene.path(), &branch);

@@ -5,7 +5,8 @@ use std::path::Path;
 use cairn::core::log::{CheckpointNote, Receipt, verify_consistency};
 use cairn::core::note::{SigningKey, Verdict};
 use cairn::{
-    Cairn, Durability, Error, KeyFolder, KeySigner, NewThought, Options, Reason, Scope, Standing, ThoughtType,
+    Cairn, Durability, Error, KeyFolder, KeySigner, NewThought, Options, Reason, Relation, Scope, Standing,
+    ThoughtType,
 };
 
 use crate::harness::{Folder, Sql, TestCairn, copy, on_postgres, remove};
@@ -141,13 +142,13 @@ fn an_old_backup_put_back_is_refused_for_writing_and_reported() {
     think(&cairn, "two");
     cairn.close();
 
-    // Elsewhere, the backup is what it is: an older copy, to be read and checked.
+    // Elsewhere, the backup is an older copy: that is a note, and nothing is wrong with it.
     let older = place.options().open(&backup).unwrap();
-    assert!(matches!(older.standing(), Standing::Behind { same_place: false, .. }), "{:?}", older.standing());
-    assert!(older.verify(&Scope::All).unwrap().valid());
-    let refused = older.record(NewThought::new(ThoughtType::Plan, "x").session("s").agent("a")).unwrap_err();
-    assert_eq!(refused.code(), "FORBIDDEN");
-    assert!(refused.to_string().contains("an older copy of a log that had 4 entries"), "{refused}");
+    assert!(matches!(older.standing(), Standing::Extends(_)), "{:?}", older.standing());
+    assert_eq!(older.copies()[0].relation, Relation::Newer);
+    let report = older.verify(&Scope::All).unwrap();
+    assert!(report.valid(), "{report:?}");
+    assert_eq!(report.coverage.unwrap().copies, older.copies());
     drop(older);
 
     // Put back in the place of the newer one, it is a log that lost its end.
@@ -158,14 +159,14 @@ fn an_old_backup_put_back_is_refused_for_writing_and_reported() {
     let report = back.verify(&Scope::All).unwrap();
     assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
     assert!(
-        report.findings[0].message.contains("this machine saw 4 entries"),
+        report.findings[0].message.contains("this machine, in this place, saw 4 entries"),
         "{}",
         report.findings[0].message
     );
 }
 
 #[test]
-fn two_databases_grown_from_one_backup_are_told_apart() {
+fn two_databases_grown_from_one_backup_are_a_fork_and_both_go_on() {
     let place = Place::new();
     let other = place.0.database("other/cairn.db");
     let cairn = place.open();
@@ -181,14 +182,17 @@ fn two_databases_grown_from_one_backup_are_told_apart() {
     think(&stranger, "three, there");
     stranger.close();
     let there = place.options().open(&other).unwrap();
-    assert!(
-        matches!(there.standing(), Standing::Diverged { agrees_at: Some(3), .. }),
-        "{:?}",
-        there.standing()
-    );
+    assert_eq!(there.copies()[0].relation, Relation::Fork { same: Some(3), differs: 4 });
     let report = there.verify(&Scope::All).unwrap();
-    assert_eq!(report.findings[0].reason, Reason::CheckpointMismatch);
-    assert!(report.findings[0].message.contains("another branch"), "{}", report.findings[0].message);
+    assert!(report.valid(), "{report:?}");
+    assert!(report.coverage.unwrap().copies[0].words().contains("the log has forked"));
+    think(&there, "four, there");
+    there.close();
+    // Each of them says the same of the other.
+    let here = place.open();
+    assert_eq!(here.copies()[0].relation, Relation::Fork { same: Some(3), differs: 4 });
+    assert!(here.verify(&Scope::All).unwrap().valid());
+    think(&here, "three, here");
 }
 
 #[test]
@@ -326,16 +330,15 @@ fn a_head_that_was_cut_off_costs_no_other() {
         let stated = cairn.checkpoint().unwrap();
         let heads = cairn::HeadFolder::new(place.0.path().join("heads"));
         let remembered = heads.read(&stated.origin).unwrap();
-        assert_eq!(
-            remembered.heads.last().map(|head| (head.size, head.root)),
-            Some((stated.size, stated.root))
-        );
-        let database = remembered.database.unwrap_or_default();
+        assert_eq!(remembered.newest().map(|head| (head.size, head.root)), Some((stated.size, stated.root)));
+        let places: Vec<&String> = remembered.places.keys().collect();
         match on_postgres() {
-            false => assert_eq!(database, place.database().canonicalize().unwrap(), "after {length} bytes"),
-            true => assert!(database.to_string_lossy().ends_with("data_cairn_db"), "after {length} bytes"),
+            false => assert_eq!(places, [&cairn::place_name(&place.database())], "after {length} bytes"),
+            true => {
+                assert!(places[0].ends_with("data_cairn_db") && places.len() == 1, "after {length} bytes")
+            }
         }
-        assert_eq!(remembered.keys.len(), 1, "after {length} bytes");
+        assert_eq!(remembered.keys().len(), 1, "after {length} bytes");
     }
 }
 

@@ -1,7 +1,9 @@
 //! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
 //! must name a place. Likewise for rows that are deleted, doubled and swapped.
 
-use cairn::{BriefRequest, NewSession, NewThought, Options, Redact, Report, Scope, ThoughtType};
+use cairn::{
+    BriefRequest, HeadFolder, NewSession, NewThought, Options, Outside, Redact, Report, Scope, ThoughtType,
+};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::json;
@@ -93,6 +95,8 @@ struct Copy {
     sql: Connection,
     triggers: Vec<String>,
     options: Options,
+    /// The heads of the database that was copied, as if the copy were in its place.
+    outside: Outside,
 }
 
 impl Copy {
@@ -114,7 +118,11 @@ impl Copy {
         for name in list("name") {
             sql.execute_batch(&format!("DROP TRIGGER {name}")).unwrap();
         }
-        Copy { folder, sql, triggers, options: db.options() }
+        let origin = db.status().unwrap().origin;
+        let remembered = HeadFolder::new(db.folder().join("heads")).read(&origin).unwrap();
+        let here = Some(cairn::place_name(&db.path()));
+        let outside = Outside { remembered, here, ..Outside::default() };
+        Copy { folder, sql, triggers, options: db.options(), outside }
     }
 
     /// Puts the triggers back, so that nothing but the change itself can be found.
@@ -123,7 +131,8 @@ impl Copy {
             self.sql.execute_batch(trigger).unwrap();
         }
         self.sql.close().unwrap();
-        self.options.open(self.folder.path().join("copy.db")).unwrap().verify(&Scope::All).unwrap()
+        let copy = self.options.open(self.folder.path().join("copy.db")).unwrap();
+        copy.verify_against(&Scope::All, self.outside, &|_| {}).unwrap()
     }
 }
 

@@ -6,8 +6,8 @@ use cairn::core::entry::KeyOp;
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::{SigningKey, VerifyingKey};
 use cairn::{
-    Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKey, Reason, Report, Scope, Standing,
-    ThoughtType,
+    Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKey, Reason, Relation, Report, Scope,
+    Standing, ThoughtType,
 };
 use rusqlite::params;
 
@@ -213,7 +213,7 @@ fn another_log_in_the_place_of_one_that_was_seen_is_reported() {
 }
 
 #[test]
-fn a_short_copy_with_another_past_is_no_older_copy() {
+fn a_short_copy_with_another_past_is_a_fork_and_no_older_copy() {
     let place = Place::new();
     let cairn = place.open();
     think(&cairn, "one");
@@ -235,9 +235,19 @@ fn a_short_copy_with_another_past_is_no_older_copy() {
     }
     other.close();
     let there = place.options().open(&copy).unwrap();
-    assert!(matches!(there.standing(), Standing::Diverged { .. }), "{:?}", there.standing());
+    assert_eq!(there.copies()[0].relation, Relation::Fork { same: Some(3), differs: 4 });
     let report = there.verify(&Scope::All).unwrap();
-    assert!(report.findings.iter().any(|finding| finding.message.contains("another branch")), "{report:?}");
+    assert!(report.valid(), "{report:?}");
+    drop(there);
+    // In the place of the other, it is a rewritten past.
+    copied(&copy, &place.database());
+    let there = place.open();
+    assert!(
+        matches!(there.standing(), Standing::Diverged { agrees_at: Some(3), .. }),
+        "{:?}",
+        there.standing()
+    );
+    assert!(!there.verify(&Scope::All).unwrap().valid());
 }
 
 #[test]
@@ -258,7 +268,7 @@ fn a_rollback_is_noticed_although_a_copy_was_looked_at_since() {
     there.close();
     copied(&old, &place.database());
     let cairn = place.open();
-    assert!(matches!(cairn.standing(), Standing::Behind { same_place: true, .. }), "{:?}", cairn.standing());
+    assert!(matches!(cairn.standing(), Standing::Behind { .. }), "{:?}", cairn.standing());
     assert!(!cairn.verify(&Scope::All).unwrap().valid());
     // The old copy, where it always was, is just that.
     assert!(place.options().open(&old).unwrap().verify(&Scope::All).unwrap().valid());

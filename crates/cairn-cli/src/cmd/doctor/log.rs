@@ -1,8 +1,6 @@
 //! Whether the log is the one that is remembered, whether it can be signed, and the ways out if not.
 
-use std::path::Path;
-
-use cairn::{Cairn, HeadFolder, Standing};
+use cairn::{Cairn, HeadFolder, Relation, SeenCopy, Standing};
 use serde_json::json;
 
 use super::{Check, Location, State};
@@ -15,20 +13,26 @@ use crate::term::count;
 /// Adds what is to be said of the log and of its key.
 pub(super) fn look(cairn: &Cairn, location: &Location, checks: &mut Vec<Check>) {
     let Ok(status) = cairn.status() else { return };
-    let refused = |message: String, first: &[&str], extendable| {
-        refused(message, first, extendable, location.is_server())
-    };
-    checks.push(match cairn.standing() {
-        Standing::Unknown => match StateFolder::find() {
-            Some(_) => Check::ok("heads", "nothing is remembered of this log yet; the next checkpoint is"),
-            None => Check::warn(
-                "heads",
-                "there is no folder to remember heads in, so a log that lost its end would look intact",
-                "set CAIRN_STATE to a folder away from the database",
-            ),
-        },
+    checks.push(heads(cairn, location, status.entries));
+    checks.extend(cairn.copies().iter().map(|seen| copy(seen, location)));
+    checks.push(key(cairn, &status.origin));
+}
+
+/// How the log stands to what was seen in its place.
+fn heads(cairn: &Cairn, location: &Location, entries: u64) -> Check {
+    let standing = cairn.standing();
+    let refused = |first: &str, extendable| refused(standing.words(), first, extendable, location);
+    match standing {
+        Standing::Unknown if StateFolder::find().is_none() => Check::warn(
+            "heads",
+            "there is no folder to remember heads in, so a log that lost its end would look intact",
+            "set CAIRN_STATE to a folder away from the database",
+        ),
+        Standing::Unknown => {
+            Check::ok("heads", format!("{}; the next checkpoint is remembered", standing.words()))
+        }
         Standing::Extends(seen) => {
-            let newer = match status.entries.saturating_sub(seen.size) {
+            let newer = match entries.saturating_sub(seen.size) {
                 0 => "nothing was added since".to_string(),
                 newer => format!("{} since", count(newer, "entry")),
             };
@@ -37,61 +41,52 @@ pub(super) fn look(cairn: &Cairn, location: &Location, checks: &mut Vec<Check>) 
                 format!("extends the {} seen on {}; {newer}", count(seen.size, "entry"), seen.at),
             )
         }
-        Standing::Behind { newest, same_place } => {
-            let lost = newest.size.saturating_sub(status.entries);
-            let message = match same_place {
-                true => format!(
-                    "an older state was put back: the newest {} seen here are missing",
-                    count(lost, "entry")
-                ),
-                false => {
-                    format!("an older copy: the log it was taken from has {} more", count(lost, "entry"))
-                }
-            };
-            refused(message, &["put the newer database back, if there is one"], true)
+        Standing::Closed { .. } => {
+            Check::ok("heads", format!("{}; nothing is recorded here", standing.words()))
         }
-        Standing::Diverged { head, agrees_at } => {
-            let common = match agrees_at {
-                Some(size) => format!("; the first {} are the same", count(*size, "entry")),
-                None => String::new(),
-            };
-            let seen = count(head.size, "entry");
-            refused(
+        Standing::Behind { .. } => refused("put the newer database back, if there is one", true),
+        Standing::Diverged { .. } => {
+            refused("find the database that was seen, and keep this one as evidence", false)
+        }
+        Standing::Unreadable { .. } => {
+            refused("`cairn verify` says what is damaged; restore that from a backup", false)
+        }
+        Standing::OtherLog { .. } => refused("put that database back", false),
+    }
+}
+
+/// A copy of the log elsewhere that this one does not extend.
+fn copy(seen: &SeenCopy, location: &Location) -> Check {
+    let forget = format!(
+        "if `{}` was only a scratch copy, `cairn doctor --forget --db '{}'` forgets it",
+        seen.place, seen.place
+    );
+    let advice = match seen.relation {
+        Relation::Newer => vec![forget],
+        Relation::Fork { .. } => {
+            let here = location.name().unwrap_or_default();
+            vec![
                 format!(
-                    "another past than the {seen} seen on {}{common}: rewritten, or grown from a copy",
-                    head.at
+                    "to end the fork, choose the database that keeps the name of the log, and run `cairn log new --reason \
+                     'ends a fork' --db PATH` for the other, `{}` or `{}`: all that was recorded there is kept beside it, \
+                     to be read and verified, and a new log begins that names it",
+                    here.display(),
+                    seen.place
                 ),
-                &["find the database that was seen, and keep this one as evidence"],
-                false,
-            )
+                forget,
+            ]
         }
-        Standing::Unreadable { why } => refused(
-            format!("the log cannot be held against what is remembered of it ({why})"),
-            &["`cairn verify` says what is damaged; restore that from a backup"],
-            false,
-        ),
-        Standing::OtherLog { origin, newest } => {
-            let had = newest
-                .as_ref()
-                .map(|head| format!(" with {}", count(head.size, "entry")))
-                .unwrap_or_default();
-            refused(
-                format!("another log was here before: `{origin}`{had}"),
-                &["put that database back"],
-                false,
-            )
-        }
-    });
-    checks.push(key(cairn, &status.origin));
+    };
+    Check { name: "copies", state: State::Warn, message: seen.words(), advice }
 }
 
 /// A state in which nothing is recorded, and the ways out.
-fn refused(message: String, first: &[&str], extendable: bool, on_server: bool) -> Check {
-    let mut advice: Vec<String> = first.iter().map(ToString::to_string).collect();
+fn refused(message: String, first: &str, extendable: bool, location: &Location) -> Check {
+    let mut advice = vec![first.to_string()];
     if extendable {
         advice.push("or take the missing entries from an export: `cairn import FILE --extend`".to_string());
     }
-    advice.push(match on_server {
+    advice.push(match location.is_server() {
         false => {
             "or begin a new log that names this one: `cairn log new --reason TEXT`; this file is kept beside it"
         }
@@ -99,7 +94,7 @@ fn refused(message: String, first: &[&str], extendable: bool, on_server: bool) -
     }
     .to_string());
     advice.push(
-        "or, if all of it is as you want it, `cairn doctor --forget`: then nobody can tell any more"
+        "or, if everything is as you want it, `cairn doctor --forget`: this discards the evidence of a rollback"
             .to_string(),
     );
     Check { name: "heads", state: State::Problem, message: message + ": nothing is recorded", advice }
@@ -136,7 +131,7 @@ fn key(cairn: &Cairn, origin: &str) -> Check {
     }
 }
 
-/// Forgets what is remembered of the log that is, or was, at a place.
+/// Forgets what was seen in a place.
 pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError> {
     let Some(state) = StateFolder::find() else {
         return Err(CliError::not_found("nothing is remembered: there is no folder for it"));
@@ -148,12 +143,11 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
         Err(error) if error.code() == "NOT_FOUND" => None,
         Err(error) => return Err(error),
     };
-    // A log that was moved away is not forgotten with the place where it was.
-    let seen = heads.log_at(&place).filter(|origin| !lives_elsewhere(&heads, origin, &place));
-    let mut logs: Vec<String> = here.into_iter().chain(seen).collect();
+    let mut logs: Vec<String> = here.into_iter().chain(heads.log_at(&place)).collect();
     logs.dedup();
-    // Also what cannot be read: that is one of the states this is the way out of.
-    logs.retain(|origin| heads.read(origin).map_or(true, |remembered| !remembered.heads.is_empty()));
+    // Also what cannot be read: this is the way out of that state.
+    let name = cairn::place_name(&place);
+    logs.retain(|origin| heads.read(origin).map_or(true, |known| known.places.contains_key(&name)));
     for origin in &logs {
         heads.forget(origin, &place).map_err(CliError::failed)?;
     }
@@ -167,11 +161,4 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
         app.ui.remark(&format!("Forgotten: {}", logs.join(", ")));
     }
     Ok(Outcome::Fine)
-}
-
-/// Whether the database of a log was seen last at another place, and is there.
-fn lives_elsewhere(heads: &HeadFolder, origin: &str, place: &Path) -> bool {
-    let last = heads.read(origin).ok().and_then(|remembered| remembered.database);
-    let here = place.canonicalize().ok();
-    last.is_some_and(|last| last.exists() && Some(last) != here)
 }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Rebuild what is derived from the records: the search index
     #[arg(long)]
     rebuild: bool,
-    /// Forget what is remembered of the log here, so that another one can begin or an older state be used
+    /// Forget what was seen of the log in this place, so that another one can begin or an older state can go on
     #[arg(long, conflicts_with = "rebuild")]
     forget: bool,
 }
@@ -70,9 +70,10 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         Err(error) => checks.push(Check::problem("database", error)),
         Ok(cairn) => {
             if args.rebuild {
-                checks.push(match cairn.rebuild() {
+                let rebuilt = app.write_existing().and_then(|cairn| Ok(cairn.rebuild()?));
+                checks.push(match rebuilt {
                     Ok(()) => Check::ok("rebuild", "what is derived from the records was made anew"),
-                    Err(error) => Check::problem("rebuild", error.into()),
+                    Err(error) => Check::problem("rebuild", error),
                 });
             }
             log::look(&cairn, &location, &mut checks);
@@ -103,7 +104,7 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
         Source::User => "of this user; no .cairn folder here or above",
     };
     let path = &location.path;
-    let cairn = match prove(Options::new().create(false), path)?.open(path) {
+    let cairn = match prove(Options::new().read_only(true), path)?.open(path) {
         Ok(cairn) => cairn,
         // For once a missing folder is told from a missing file: it is what stands in the way.
         Err(error @ OpenError::NoFolder { .. }) if location.source == Source::Named => {

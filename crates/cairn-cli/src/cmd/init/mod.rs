@@ -96,7 +96,8 @@ fn make_database(dir: &Path, named: &Location, app: &App) -> Result<Database, Cl
             .map_err(|error| CliError::io(format!("cannot write `{}`", ignore.display()), &error))?;
     }
     if named.is_server() {
-        let is_new = matches!(Options::new().create(false).open(&named.path), Err(OpenError::Missing { .. }));
+        let is_new =
+            matches!(Options::new().read_only(true).open(&named.path), Err(OpenError::Missing { .. }));
         named.open_to_write(app.durability, None)?.close();
         return Ok(Database { path: named.name()?, is_new });
     }

@@ -75,8 +75,7 @@ fn begin(app: &App) -> Result<(KeyFolder, Cairn, VerifyingKey), CliError> {
     let state = StateFolder::find()
         .ok_or_else(|| CliError::refused("there is no home folder that could hold a key"))?;
     let folder = KeyFolder::new(state.keys());
-    app.read()?;
-    let cairn = app.write()?;
+    let cairn = app.write_existing()?;
     let origin = cairn.status()?.origin;
     let keys = folder.keys(&origin).map_err(CliError::refused)?;
     match keys.into_iter().next() {

@@ -16,9 +16,7 @@ use crate::witness::{Published, Urgency, publish};
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: &Args, app: &App) -> Result<Outcome, CliError> {
-    // What is not there is not made for this.
-    drop(app.read()?);
-    let cairn = app.write()?;
+    let cairn = app.write_existing()?;
     let state = StateFolder::require()?;
     let stated = cairn.checkpoint()?;
     let published = publish(&cairn, &state, &stated, Urgency::Now).map_err(CliError::failed)?;

@@ -1,6 +1,6 @@
 //! `/integrity`: what was verified, how far that reaches, what was found, and what was not verified.
 
-use cairn::{Report, Timestamp};
+use cairn::{Report, THIS_MACHINE, Timestamp};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -129,7 +129,7 @@ fn again(data: &Data) -> Markup {
             @if let Some(since) = &data.running_since {
                 span.running role="status" { "A verification is running since " (time_text(since.as_str())) ". " a href="/integrity" { "Look again" } }
             } @else {
-                span.small.faint { "It is verified by itself too: when the server starts, some time after something was recorded, and now and then in any case." }
+                span.small.faint { "Also verified automatically: at start, a minute after new records, every 10 minutes." }
             }
         }
     }
@@ -176,9 +176,16 @@ fn reach(report: &Report) -> Markup {
                 dt { "Seen outside the database" }
                 dd {
                     @match &coverage.outside {
+                        Some(seen) if seen.witness == THIS_MACHINE => {
+                            "remembered on this machine: " (up_to(seen.size, report.log_size)) " on " (time_text(&seen.at)) "; no outside witness yet"
+                        }
                         Some(seen) => { (up_to(seen.size, report.log_size)) ", by " (text(&seen.witness)) " on " (time_text(&seen.at)) }
                         None => "by nobody: whoever can write the database could have replaced all of it",
                     }
+                }
+                @if !coverage.copies.is_empty() {
+                    dt { "Copies" }
+                    dd { @for copy in &coverage.copies { p { (text(&copy.words())) } } }
                 }
             }
             },

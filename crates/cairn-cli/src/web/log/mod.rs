@@ -26,6 +26,7 @@ pub(super) static PAGES: [Route; 3] = [
             "key_changes",
             "standing",
             "remembered",
+            "copies",
             "witnesses",
             "entries",
             "next",

@@ -34,6 +34,8 @@ pub(super) struct Data {
     #[serde(skip)]
     stands_well: bool,
     remembered: Option<Remembered>,
+    /// Copies of the log, seen elsewhere when the server started, that it does not extend.
+    copies: Vec<String>,
     witnesses: Vec<WitnessState>,
     /// Newest first.
     entries: Vec<EntryHead>,
@@ -68,16 +70,16 @@ impl Page for Overview {
             leaves.extend(leaf.map(|leaf| (one.seq, leaf)));
         }
         let checkpoints = stated::checkpoints(cairn, &head.origin, CHECKPOINTS)?;
-        let (standing, seen) = stated::standing(cairn.standing());
         let remembered = |seen: &SeenHead| Remembered { size: seen.size, at: seen.at.clone() };
         Ok(Data {
             uncovered: head.size.saturating_sub(checkpoints.first().map_or(0, |newest| newest.size)),
             checkpoints,
             checkpoint_failure: cairn.checkpoint_failure(),
             key_changes: cairn.key_changes()?,
-            stands_well: stated::stands_well(cairn.standing()),
-            standing,
-            remembered: seen.map(remembered),
+            stands_well: cairn.standing().is_sound(),
+            standing: cairn.standing().words(),
+            remembered: cairn.standing().head().map(remembered),
+            copies: cairn.copies().iter().map(|copy| copy.words()).collect(),
             witnesses: stated::witnesses(&head.origin),
             entries,
             next: (first > 0).then_some(first),
@@ -117,6 +119,7 @@ fn head(data: &Data) -> Markup {
             dd {
                 @if data.stands_well { (text(&data.standing)) } @else { strong.bad { "✗ " (text(&data.standing)) } }
                 @if let Some(seen) = &data.remembered { " (" (count(seen.size, "entry")) " on " (time_text(&seen.at)) ")" }
+                @for copy in &data.copies { p.hint { (text(copy)) } }
             }
         }
         @if let Some(failure) = &data.checkpoint_failure { p.wrong { "The last checkpoint: " (text(failure)) } }

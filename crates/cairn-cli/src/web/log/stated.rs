@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cairn::{Cairn, HeadFolder, SeenHead, Sha, Standing, Stated};
+use cairn::{Cairn, HeadFolder, SeenHead, Sha, Stated};
 use serde::Serialize;
 
 use crate::error::CliError;
@@ -40,7 +40,7 @@ pub(super) struct WitnessState {
 pub(super) fn checkpoints(cairn: &Cairn, origin: &str, limit: u64) -> Result<Vec<Checkpoint>, CliError> {
     let heads = StateFolder::find().and_then(|state| HeadFolder::new(state.heads()).read(origin).ok());
     let seen: HashMap<u64, SeenHead> =
-        heads.into_iter().flat_map(|known| known.heads).map(|head| (head.size, head)).collect();
+        heads.iter().flat_map(|known| known.heads()).map(|(_, head)| (head.size, head.clone())).collect();
     let one = |stated: Stated| {
         let at = seen.get(&stated.size).filter(|head| head.root == stated.root).map(|head| head.at.clone());
         let (mut keys, mut cosigned_by) = (Vec::new(), Vec::new());
@@ -72,29 +72,4 @@ pub(super) fn witnesses(origin: &str) -> Vec<WitnessState> {
         }
     };
     config.witnesses.into_iter().map(one).collect()
-}
-
-/// How the log stood to what is remembered of it when it was opened, and the head that tells.
-pub(super) fn standing(standing: &Standing) -> (String, Option<&SeenHead>) {
-    match standing {
-        Standing::Unknown => ("nothing was remembered of this log when the server started".to_string(), None),
-        Standing::Extends(seen) => {
-            ("when the server started, the log extended what was remembered of it".to_string(), Some(seen))
-        }
-        Standing::Behind { newest, .. } => {
-            ("the log is shorter than what is remembered of it".to_string(), Some(newest))
-        }
-        Standing::Diverged { head, .. } => {
-            ("the log is not what is remembered of it".to_string(), Some(head))
-        }
-        Standing::Unreadable { why } => {
-            (format!("the log cannot be compared with what is remembered: {why}"), None)
-        }
-        Standing::OtherLog { origin, newest } => (format!("another log was here: {origin}"), newest.as_ref()),
-    }
-}
-
-/// Whether that is as it should be.
-pub(super) fn stands_well(standing: &Standing) -> bool {
-    matches!(standing, Standing::Unknown | Standing::Extends(_))
 }

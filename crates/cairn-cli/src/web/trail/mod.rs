@@ -90,7 +90,7 @@ pub(super) static PAGES: [Route; 6] = [
             ("type", "only thoughts of this type: plan, analysis, decision or reflection"),
             ("limit", "at most so many of each: 1 to 100, 20 if not given"),
         ],
-        &["query", "refused", "results", "ranked_newest", "nodes", "plans"],
+        &["query", "refused", "results", "ranked_newest", "not_covered", "nodes", "plans"],
     ),
     page::<connect::Connect>(
         "/connect",

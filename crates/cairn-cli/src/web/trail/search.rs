@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::parts::{self, Plan};
+use crate::data::not_covered;
 use crate::error::CliError;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::grouped;
@@ -26,6 +27,8 @@ pub(super) struct Data {
     damaged: Vec<Damage>,
     /// Set if the words are so common that only the newest so many were ranked.
     ranked_newest: Option<u64>,
+    /// Entries of the log that the index does not cover, where it cannot be brought up to date.
+    not_covered: u64,
     nodes: Vec<Node>,
     /// The plans that the thoughts found stood on.
     plans: Vec<Plan>,
@@ -80,6 +83,7 @@ impl Page for Search {
         };
         data.ranked_newest = found.ranked_newest;
         data.damaged = found.damaged;
+        data.not_covered = found.not_covered;
         data.results = found.results.into_iter().map(Hit::of).collect();
         data.plans = Plan::of_all(asked.cairn(), data.results.iter().map(|hit| &hit.thought));
         if kind.is_none() && session.is_none() {
@@ -135,6 +139,7 @@ fn form(data: &Data, asked: &Asked) -> Markup {
 
 fn results(data: &Data) -> Markup {
     html! {
+        @if data.not_covered > 0 { p.hint { (text(&not_covered(data.not_covered))) } }
         @if !data.results.is_empty() {
             h2 { (parts::thoughts(data.results.len() as u64)) ", best match first" }
             @if let Some(newest) = data.ranked_newest {

@@ -1,6 +1,6 @@
 //! How the log stands, in words: what was verified and when, how far signatures reach, and what was not verified.
 
-use cairn::Timestamp;
+use cairn::{THIS_MACHINE, Timestamp};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -173,6 +173,9 @@ impl Found {
                 dt { "Seen outside" }
                 dd {
                     @match (self.seen, &self.seen_by) {
+                        (Some(size), Some(by)) if by == THIS_MACHINE => {
+                            "remembered on this machine: " (up_to(size)) @if let Some(at) = &self.seen_at { ", " (when(at)) " UTC" }
+                        }
                         (Some(size), Some(by)) => {
                             (up_to(size)) " by " (text(by)) @if let Some(at) = &self.seen_at { ", " (when(at)) " UTC" }
                         }

@@ -61,6 +61,7 @@ fn a_log_goes_into_a_file_and_comes_back_as_the_same_log() {
 #[test]
 fn without_a_name_the_file_is_named_after_the_log_and_never_replaced() {
     let place = Place::with_story();
+    assert_eq!(place.on_story(&["checkpoint"]).code, 0);
     let data = place.on_story(&["--json", "export"]).json();
     let file = data["file"].as_str().unwrap().to_string();
     assert!(file.starts_with("cairn-") && file.ends_with("-6.cairn.jsonl"), "{file}");
@@ -82,6 +83,7 @@ fn without_a_name_the_file_is_named_after_the_log_and_never_replaced() {
 #[test]
 fn a_part_says_what_it_does_not_prove() {
     let place = Place::with_story();
+    assert_eq!(place.on_story(&["checkpoint"]).code, 0);
     let run = place.on_story(&["export", "--session", "storage", "-o", "-"]);
     assert_eq!(run.code, 0);
     assert!(run.err.contains("part of a log of size 6"), "{}", run.err);
@@ -225,7 +227,7 @@ fn a_log_without_a_key_says_so() {
     let mut command = place.command(&["--db", "cairn.db", "export", "-o", "log.jsonl"]);
     let run = command.env("CAIRN_SIGNER", "none").output().unwrap();
     let text = String::from_utf8(run.stdout).unwrap();
-    assert!(run.status.success() && text.contains("The log has no key, so nobody signed it"), "{text}");
+    assert!(run.status.success() && text.contains("No key has signed this state of the log"), "{text}");
 }
 
 #[test]

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 use crate::error::OpenError;
-use crate::store::{Birth, StoreError};
+use crate::store::{Opening, StoreError};
 
 pub use address::Address;
 use connect::{Link, Pool};
@@ -62,7 +62,7 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Connects, and brings the schema up to date; makes it if `birth` is given and there is none.
-    pub fn open(address: Address, birth: Option<Birth>) -> std::result::Result<PostgresStore, OpenError> {
+    pub fn open(address: Address, opening: &Opening) -> std::result::Result<PostgresStore, OpenError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("cairn-postgres")
@@ -72,7 +72,7 @@ impl PostgresStore {
                 address.failed(StoreError::Other(format!("no thread for the connection: {error}")))
             })?;
         let pool = Arc::new(Pool::new(address.clone()));
-        wait::wait(&runtime, schema::prepare(&pool, birth.as_ref())).map_err(|error| error.at(&address))?;
+        wait::wait(&runtime, schema::prepare(&pool, opening)).map_err(|error| error.at(&address))?;
         Ok(PostgresStore {
             place: PathBuf::from(address.to_string()),
             address,

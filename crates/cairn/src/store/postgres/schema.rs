@@ -12,7 +12,7 @@ use super::address::Address;
 use super::connect::{AGAIN, Pool};
 use super::error::store_error;
 use crate::error::OpenError;
-use crate::store::{Birth, StoreError};
+use crate::store::{Birth, Opening, StoreError};
 
 /// Each brings the schema from its index to the next version. Never edited once released.
 const MIGRATIONS: [&str; 2] = [
@@ -80,7 +80,7 @@ impl PrepareError {
 
 /// Makes sure that the database is ours and current. A new one gets its schema and its first entry, once, however many
 /// servers start at the same time.
-pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareError> {
+pub async fn prepare(pool: &Pool, opening: &Opening) -> Result<(), PrepareError> {
     let mut link = pool.open_now().await?;
     let schema = pool.address().schema().to_string();
     let client: &mut Client = link.client_mut();
@@ -88,9 +88,12 @@ pub async fn prepare(pool: &Pool, birth: Option<&Birth>) -> Result<(), PrepareEr
     if version == VERSION {
         return Ok(());
     }
-    if version == 0 && birth.is_none() {
-        return Err(PrepareError::Empty);
-    }
+    let birth = match opening {
+        Opening::Create(birth) => Some(birth),
+        _ if version == 0 => return Err(PrepareError::Empty),
+        Opening::Read => return Err(PrepareError::Older(version)),
+        Opening::Write => None,
+    };
     let started = Instant::now();
     loop {
         match migrate(client, &schema, birth).await {

@@ -1,9 +1,12 @@
 //! Writing: one connection, immediate transactions.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cairn_core::Sha;
 use cairn_core::log::Node;
+use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use super::error::store_error;
@@ -25,13 +28,27 @@ type Result<T> = std::result::Result<T, StoreError>;
 impl SqliteStore {
     /// Opens the connection that writes.
     pub(super) fn open_writer(&self) -> Result<Box<dyn StoreWriter>> {
-        Ok(Box::new(SqliteWriter { connection: self.another()?, place: self.place.clone() }))
+        let (connection, place) = (self.another_to_write()?, self.place.clone());
+        // A backup is one file without a write-ahead log. Where somebody records in it, readers need one: they cannot take
+        // back what an interrupted write leaves in the other kind of journal. While others read it, that has to wait.
+        let _ = connection.pragma_update(None, "journal_mode", "WAL");
+        Ok(Box::new(SqliteWriter { connection, place, wrote: self.wrote.clone() }))
     }
 }
 
 struct SqliteWriter {
     connection: Connection,
     place: Place,
+    wrote: Arc<AtomicBool>,
+}
+
+impl Drop for SqliteWriter {
+    fn drop(&mut self) {
+        let wrote = self.connection.total_changes() > 0;
+        self.wrote.fetch_or(wrote, Ordering::Relaxed);
+        // Nothing was written, so closing it must not fold what others have written.
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !wrote);
+    }
 }
 
 impl StoreWriter for SqliteWriter {
@@ -436,7 +453,7 @@ mod tests {
 
     use super::*;
     use crate::options::Durability;
-    use crate::store::Birth;
+    use crate::store::{Birth, Opening};
 
     /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
     #[test]
@@ -446,11 +463,13 @@ mod tests {
             origin: "cairn/test".into(),
             timestamp: Timestamp::parse("2026-04-17T00:00:00Z").unwrap(),
         };
-        let store = SqliteStore::open(folder.path().join("cairn.db"), Durability::Full, Some(birth)).unwrap();
-        let connection = store.connect(false).unwrap();
+        let store =
+            SqliteStore::open(folder.path().join("cairn.db"), Durability::Full, &Opening::Create(birth))
+                .unwrap();
+        let connection = store.connect_to_write().unwrap();
         let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
-        let mut writer = SqliteWriter { connection, place: store.place.clone() };
+        let mut writer = SqliteWriter { connection, place: store.place.clone(), wrote: store.wrote.clone() };
         let mut fill = |tx: &mut dyn Append| {
             (0..1000).try_for_each(|i| tx.insert_entry(100 + i, "test", &[7; 1000], &Sha::ZERO))
         };

@@ -78,6 +78,12 @@ impl SqliteAudit {
             .map_err(audit_error)
     }
 
+    /// A label, unless there is none or it is no text.
+    fn label(&self, sql: &str, no: i64) -> Result<Option<String>> {
+        let text = |row: &Row<'_>| Ok(row.get_ref(0)?.as_str().ok().map(str::to_string));
+        Ok(self.one(sql, [no], text)?.flatten())
+    }
+
     fn each(
         &self,
         sql: &str,
@@ -343,7 +349,9 @@ impl Audit for SqliteAudit {
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
         let found =
             self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = ?1", [seq], |row| {
-                Ok((row.get(0)?, row.get(1)?, sha(row, 2)?.unwrap_or(Sha::ZERO)))
+                // What cannot be read is found where that thought itself is checked.
+                let id = row.get_ref(0)?.as_str().unwrap_or_default().to_string();
+                Ok((id, row.get(1).unwrap_or(-1), sha(row, 2)?.unwrap_or(Sha::ZERO)))
             })?;
         Ok(found)
     }
@@ -400,7 +408,7 @@ impl Audit for SqliteAudit {
         let mut found = false;
         self.each("SELECT seq, data FROM body WHERE sha256 = ?1", [&digest.0[..]], |row| {
             found = true;
-            visit(row.get(0)?, row.get_ref(1)?.as_str().ok());
+            visit(row.get(0).unwrap_or(-1), row.get_ref(1)?.as_str().ok());
             Ok(())
         })?;
         Ok(found)
@@ -434,7 +442,7 @@ impl Audit for SqliteAudit {
     }
 
     fn redaction_target(&self, seq: u64) -> Result<Option<i64>> {
-        self.one("SELECT target_seq FROM redaction WHERE seq = ?1", [seq], |row| row.get(0))
+        self.one("SELECT target_seq FROM redaction WHERE seq = ?1", [seq], |row| Ok(row.get(0).unwrap_or(-1)))
     }
 
     fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
@@ -447,7 +455,7 @@ impl Audit for SqliteAudit {
 
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
         self.one("SELECT seq, session_no FROM brief WHERE id = ?1", [id], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            Ok((row.get(0)?, row.get(1).unwrap_or(-1)))
         })
     }
 
@@ -461,11 +469,11 @@ impl Audit for SqliteAudit {
     }
 
     fn task_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM task WHERE no = ?1", [no], |row| row.get(0))
+        self.label("SELECT name FROM task WHERE no = ?1", no)
     }
 
     fn session_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM session WHERE no = ?1", [no], |row| row.get(0))
+        self.label("SELECT name FROM session WHERE no = ?1", no)
     }
 
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
@@ -513,7 +521,7 @@ mod tests {
 
     use super::*;
     use crate::options::Durability;
-    use crate::store::Birth;
+    use crate::store::{Birth, Opening};
 
     /// Whatever others commit meanwhile, all views of one verification see the same, and none can write.
     #[test]
@@ -522,7 +530,7 @@ mod tests {
         let path = folder.path().join("a.db");
         let birth =
             Birth { origin: "o".into(), timestamp: Timestamp::parse("2026-01-01T00:00:00.000Z").unwrap() };
-        let store = SqliteStore::open(path.clone(), Durability::Normal, Some(birth)).unwrap();
+        let store = SqliteStore::open(path.clone(), Durability::Normal, &Opening::Create(birth)).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {

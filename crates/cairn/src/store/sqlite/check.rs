@@ -54,7 +54,7 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
         length_differs(row, "task", "thoughts", visit)?;
         let (head, newest) = (hash(row, 3)?, hash(row, 4)?);
         if head != newest {
-            let name: String = row.get(0)?;
+            let name = label(row)?;
             visit(
                 Finding::new(
                     Reason::IndexMismatch,
@@ -95,7 +95,7 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     )?;
     let mut rows = memories.query([])?;
     while let Some(row) = rows.next()? {
-        let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (name, length, counted): (String, i64, i64) = (label(row)?, row.get(1)?, row.get(2)?);
         let finding = if length == counted {
             let message = format!("another event than the last of session `{name}` is noted as its newest");
             let place = |column| -> rusqlite::Result<String> {
@@ -141,7 +141,7 @@ fn length_differs(
     what: &str,
     visit: &mut dyn FnMut(Finding),
 ) -> rusqlite::Result<()> {
-    let (name, length, counted): (String, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (name, length, counted): (String, i64, i64) = (label(row)?, row.get(1)?, row.get(2)?);
     if length != counted || length == 0 {
         let message = match counted {
             0 if length == 0 => format!("{table} `{name}` is listed without any {what}"),
@@ -153,6 +153,11 @@ fn length_differs(
         visit(finding.unless(Cause::Of(table, name)).unless(Cause::Index(rows)));
     }
     Ok(())
+}
+
+/// The label of a row; one that is no text is found with the records that it stands for.
+fn label(row: &Row<'_>) -> rusqlite::Result<String> {
+    Ok(row.get_ref(0)?.as_str().unwrap_or("?").to_string())
 }
 
 fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
@@ -261,7 +266,8 @@ pub fn documents(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rus
     )?;
     let mut rows = roadmaps.query([])?;
     while let Some(row) = rows.next()? {
-        let (no, name, snapshot): (i64, String, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let (no, snapshot): (i64, Option<i64>) = (row.get(0)?, row.get(2)?);
+        let name = row.get_ref(1)?.as_str().unwrap_or("?").to_string();
         if !documents_agree(connection, no, snapshot)? {
             let message = format!(
                 "the documents of roadmap `{name}` are not the nodes of its newest snapshot; \

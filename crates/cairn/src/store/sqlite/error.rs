@@ -17,6 +17,11 @@ pub fn is_read_only(error: &Error) -> bool {
     )
 }
 
+/// Whether a writer was interrupted whose unfinished write a reader cannot take back.
+pub fn is_interrupted(error: &Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_READONLY_ROLLBACK)
+}
+
 /// Whether a UNIQUE or PRIMARY KEY was violated.
 fn is_taken(error: &Error) -> bool {
     let code = error.sqlite_error().map(|e| e.extended_code);

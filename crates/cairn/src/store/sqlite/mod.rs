@@ -20,16 +20,19 @@ mod token;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::OpenError;
 use crate::options::Durability;
-use crate::store::{Birth, StoreError};
+use crate::proof::canonical;
+use crate::store::{Opening, StoreError};
 
-use error::{is_busy, is_read_only, store_error};
+use error::{is_busy, is_interrupted, is_read_only, store_error};
 use place::Place;
 
 /// How long a call waits for other processes before it gives up.
@@ -45,36 +48,43 @@ pub struct SqliteStore {
     /// Nobody can write the file, so nobody has to be waited for: a copy on a read-only disk, say.
     unchanging: bool,
     readers: Mutex<Vec<Connection>>,
+    /// Whether something was written through this store.
+    wrote: Arc<AtomicBool>,
 }
 
 impl SqliteStore {
-    /// Opens the file at `path`; makes it if `birth` is given and there is none.
-    pub fn open(
-        path: PathBuf,
-        durability: Durability,
-        birth: Option<Birth>,
-    ) -> Result<SqliteStore, OpenError> {
+    /// Opens the file at `path`, and only in this moment follows symbolic links: SQLite keeps its other files beside
+    /// the file itself, not beside a link.
+    pub fn open(path: PathBuf, durability: Durability, opening: &Opening) -> Result<SqliteStore, OpenError> {
         if !path.exists() {
+            if path.is_symlink() {
+                return Err(OpenError::Dangling { path });
+            }
             if let Some(folder) =
                 path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
             {
                 return Err(OpenError::NoFolder { folder: folder.to_path_buf() });
             }
-            if birth.is_none() {
+            if !matches!(opening, Opening::Create(_)) {
                 return Err(OpenError::Missing { path });
             }
             make_private(&path);
         }
-        let place = Place::new(path);
-        let mut store = SqliteStore { place, durability, unchanging: false, readers: Mutex::new(Vec::new()) };
+        let place = Place::new(canonical(&path));
+        let mut store = SqliteStore {
+            place,
+            durability,
+            unchanging: false,
+            readers: Mutex::default(),
+            wrote: Arc::default(),
+        };
         let started = Instant::now();
         // Turning a file into a WAL database, and recovering one, can report "locked" without asking the
         // busy handler: several processes that start at once on a new file meet this.
         loop {
-            match store.prepare(birth.as_ref()) {
+            match store.prepare(opening) {
                 Err(schema::PrepareError::Sql(error)) if is_busy(&error) => {
                     if started.elapsed() > BUSY {
-                        let path = store.path().to_path_buf();
                         return Err(OpenError::Busy { path, seconds: BUSY.as_secs() });
                     }
                     std::thread::sleep(Duration::from_millis(5));
@@ -84,7 +94,7 @@ impl SqliteStore {
                 {
                     store.unchanging = true;
                 }
-                Err(error) => return Err(error.at(store.path())),
+                Err(error) => return Err(error.at(&path)),
                 Ok(()) => {
                     store.place.keep();
                     return Ok(store);
@@ -97,19 +107,52 @@ impl SqliteStore {
         self.place.path()
     }
 
-    fn prepare(&self, birth: Option<&Birth>) -> Result<(), schema::PrepareError> {
-        let mut connection = self.connect(birth.is_some())?;
-        schema::prepare(&mut connection, birth)?;
-        self.readers.lock().expect("no reader panics while it holds the lock").push(connection);
+    /// Looks whether the file can be used, without writing to it. Only if it must be made or brought up to date, and
+    /// may be, it is opened for writing.
+    fn prepare(&self, opening: &Opening) -> Result<(), schema::PrepareError> {
+        let mut reader = self.connect()?;
+        let version = match schema::recognise(&reader) {
+            Err(schema::PrepareError::Sql(error)) if is_interrupted(&error) => {
+                if let Opening::Read = opening {
+                    return Err(schema::PrepareError::Interrupted);
+                }
+                // A connection that can write takes the unfinished write back.
+                schema::recognise(&self.connect_to_write()?)?
+            }
+            version => version?,
+        };
+        if version != schema::VERSION {
+            let birth = match opening {
+                Opening::Create(birth) => Some(birth),
+                _ if version == 0 => return Err(schema::PrepareError::Empty),
+                Opening::Read => return Err(schema::PrepareError::Older(version)),
+                Opening::Write => None,
+            };
+            if self.unchanging {
+                return Err(schema::PrepareError::Older(version));
+            }
+            let mut writer = self.connect_to_write()?;
+            schema::prepare(&mut writer, birth)?;
+            self.wrote.store(true, Ordering::Relaxed);
+            // As long as nothing is folded into the file, a lost write-ahead log leaves a file without a log, which is
+            // noticed, and not one with an older state.
+            writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            drop(writer);
+            reader = self.connect()?;
+        }
+        self.readers.lock().expect("no reader panics while it holds the lock").push(reader);
         Ok(())
     }
 
-    /// Whether the file could be read as one that never changes. Not if a log waits beside it: what is in
-    /// there would be passed over.
+    /// Whether the file could be read as one that never changes. Not if a write-ahead log or the journal of an
+    /// interrupted write waits beside it, which would be passed over.
     fn can_be_unchanging(&self) -> bool {
-        let mut log = self.path().as_os_str().to_os_string();
-        log.push("-wal");
-        !self.unchanging && self.path().is_file() && fs::metadata(log).map_or(true, |log| log.len() == 0)
+        let is_empty = |end: &str| {
+            let mut log = self.path().as_os_str().to_os_string();
+            log.push(end);
+            fs::metadata(log).map_or(true, |log| log.len() == 0)
+        };
+        !self.unchanging && self.path().is_file() && is_empty("-wal") && is_empty("-journal")
     }
 
     /// Makes what was handed to the system last through a power cut: all of it is in the write-ahead log, or was synced
@@ -124,20 +167,23 @@ impl SqliteStore {
         }
     }
 
-    fn connect(&self, create: bool) -> rusqlite::Result<Connection> {
+    /// A connection that can only read. Closing it never folds the write-ahead log into the file.
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = match self.unchanging {
+            true => Connection::open_with_flags(uri(self.path()), flags | OpenFlags::SQLITE_OPEN_URI)?,
+            false => Connection::open_with_flags(self.path(), flags)?,
+        };
+        self.set_up(connection)
+    }
+
+    /// A connection that can write.
+    fn connect_to_write(&self) -> rusqlite::Result<Connection> {
         if self.unchanging {
-            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-                | OpenFlags::SQLITE_OPEN_URI
-                | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            return Connection::open_with_flags(uri(self.path()), flags);
+            return self.connect();
         }
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        if create {
-            flags |= OpenFlags::SQLITE_OPEN_CREATE;
-        }
-        let mut connection = Connection::open_with_flags(self.path(), flags)?;
-        connection.busy_handler(Some(wait_for_turn))?;
-        connection.set_prepared_statement_cache_capacity(64);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = self.set_up(Connection::open_with_flags(self.path(), flags)?)?;
         let synchronous = match self.durability {
             Durability::Full => "FULL",
             Durability::Normal => "NORMAL",
@@ -148,10 +194,22 @@ impl SqliteStore {
         Ok(connection)
     }
 
-    /// Another connection to the file that was opened.
+    fn set_up(&self, mut connection: Connection) -> rusqlite::Result<Connection> {
+        connection.busy_handler(Some(wait_for_turn))?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(connection)
+    }
+
+    /// Another connection, for reading, to the file that was opened.
     fn another(&self) -> Result<Connection, StoreError> {
-        let connection = self.connect(false).map_err(store_error);
+        let connection = self.connect().map_err(store_error);
         // Looked at afterwards: a file that came between is noticed as well.
+        self.place.check().and(connection)
+    }
+
+    /// The same, for writing.
+    fn another_to_write(&self) -> Result<Connection, StoreError> {
+        let connection = self.connect_to_write().map_err(store_error);
         self.place.check().and(connection)
     }
 
@@ -171,6 +229,20 @@ impl SqliteStore {
             readers.push(connection);
         }
         result
+    }
+}
+
+/// A store that has written folds the write-ahead log into the file, unless others have the file open. One that has only
+/// read leaves every byte as it is.
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.readers.get_mut().expect("no reader panics while it holds the lock").clear();
+        if self.wrote.load(Ordering::Relaxed)
+            && let Ok(connection) = self.another_to_write()
+        {
+            // SQLite folds when the last connection that has looked at the log is closed.
+            let _ = schema::recognise(&connection);
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub enum PrepareError {
     Newer(i64),
     /// The file was written by an earlier version, and cannot be brought up to date.
     Older(i64),
+    /// A write was interrupted, and must be taken back by somebody who may write.
+    Interrupted,
     /// The file is empty, and it was not asked to be made.
     Empty,
 }
@@ -55,6 +57,7 @@ impl PrepareError {
             PrepareError::NotOurs(found) => OpenError::NotOurs { path, found: found.to_string() },
             PrepareError::Newer(found) => OpenError::Newer { path, found, known: VERSION },
             PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
+            PrepareError::Interrupted => OpenError::Interrupted { path },
             PrepareError::Empty => OpenError::Missing { path },
             PrepareError::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::NotADatabase) => {
@@ -101,7 +104,7 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
 }
 
 /// The schema version of one of our files, 0 for an empty file.
-fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
+pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let application = number("application_id")?;
     let version = number("user_version")?;

@@ -21,7 +21,7 @@ const AT_A_TIME: usize = 1 << 20;
 
 /// Looks for the pieces in the database and in what waits beside it, and makes the file anew where that helps.
 pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> {
-    let connection = store.another()?;
+    let connection = store.another_to_write()?;
     let mut swept = Swept { blocked: !empty_log(&connection).map_err(store_error)?, ..Swept::default() };
     let words = forgotten(&connection, &pieces.words).map_err(store_error)?;
     let search = Search::new(store, pieces, &words);
@@ -43,7 +43,7 @@ pub fn sweep(store: &SqliteStore, pieces: &Pieces) -> Result<Swept, StoreError> 
         return Ok(swept);
     }
     let vacuum = |connection: Connection| connection.execute_batch("VACUUM").map_err(store_error);
-    if let Err(error) = store.another().and_then(vacuum) {
+    if let Err(error) = store.another_to_write().and_then(vacuum) {
         swept.vacuum_failed = Some(error.to_string());
         swept.in_file = stray;
         return Ok(swept);

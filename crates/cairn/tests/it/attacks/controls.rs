@@ -107,7 +107,7 @@ pub const CONTROLS: [Control; 6] = [
     Control {
         what: "the place where heads are remembered cannot be written",
         expected: "recording goes on; the entries since the last remembered head are named",
-        note: Some("newer than the last head seen outside"),
+        note: Some("newer than the last head remembered on this machine"),
         unreadable: false,
         run: |scene| {
             let heads = scene.folder.path().join("heads");

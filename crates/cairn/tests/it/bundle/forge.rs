@@ -71,7 +71,9 @@ pub fn state(db: &TestCairn) {
 }
 
 /// The bytes of a bundle.
+/// Exports the log up to its end, if a checkpoint can be made of it.
 pub fn export(cairn: &Cairn, selection: Selection) -> Vec<u8> {
+    let _ = cairn.checkpoint();
     let mut out = Vec::new();
     let options = ExportOptions { selection, with_keys: false };
     let exported = cairn.export(&options, &mut out, &mut |_| {}).unwrap();

@@ -41,6 +41,7 @@ fn redacted() -> (TestCairn, String) {
 }
 
 pub fn with_keys(cairn: &Cairn, selection: Selection) -> Vec<u8> {
+    let _ = cairn.checkpoint();
     let mut out = Vec::new();
     cairn.export(&ExportOptions { selection, with_keys: true }, &mut out, &mut |_| {}).unwrap();
     out

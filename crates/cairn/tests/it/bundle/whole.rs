@@ -117,6 +117,7 @@ fn five_thousand_records_go_line_by_line_in_bounded_time() {
         drop(cairn.record_async(draft(n)));
     }
     cairn.record(draft(4_999)).unwrap();
+    cairn.checkpoint().unwrap();
     let started = Instant::now();
     let mut pieces = Pieces(0, 0);
     let exported = cairn.export(&ExportOptions::default(), &mut pieces, &mut |_| {}).unwrap();

@@ -104,8 +104,8 @@ fn trailers_of_commits_on_any_branch_count_if_the_log_signed_them() {
     assert_ne!(forged, trailer);
     git(&bench, &["commit", "-q", "--allow-empty", "-m", "Fix", "--trailer", &forged]);
     let remembered = cairn::HeadFolder::new(bench.path("state/heads"));
-    let head = cairn::SeenHead { size: stated.size, root: stated.root, at: "t".into() };
-    remembered.remember(&stated.origin, &bench.path("data/cairn.db"), &head, &[bench.key()]).unwrap();
+    let head = cairn::SeenHead { size: stated.size, root: stated.root, at: "t".into(), stated: true };
+    remembered.remember(&stated.origin, &bench.path("data/cairn.db"), &[head], &[bench.key()]).unwrap();
     assert_eq!(bench.verdicts(), ["agrees"]);
 
     bench.restore();
