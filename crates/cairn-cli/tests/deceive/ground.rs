@@ -129,7 +129,6 @@ fn build(folder: &Path, path: &Path) {
         cairn.record(draft.session(ALPHA).task(TASK).agent("ada")).unwrap();
     }
     found(&cairn, "payment");
-    cairn.checkpoint().unwrap();
     wait_for_kept_states(path, 2);
     cairn.close();
     tidy(path);

@@ -114,7 +114,9 @@ fn eight_processes_that_are_killed_copied_and_moved_raise_no_finding() {
                 break;
             }
         }
-        writers.into_iter().for_each(|writer| assert!(writer.join().is_ok()));
+        for writer in writers {
+            writer.join().unwrap();
+        }
         machine.copy("a copy of what the killed left behind");
         machine.silent(&machine.database, "the database after they were killed");
         let newest = machine.does(&["list", "--last", "3", "--json"]);

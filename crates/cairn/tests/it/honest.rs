@@ -21,7 +21,7 @@ fn number(name: &str) -> Option<u64> {
 fn honest_histories_raise_no_finding() {
     sqlites_own!("copies of files");
     let first = number("CAIRN_HONEST_SEED").unwrap_or(1);
-    for seed in first..first + number("CAIRN_HONEST").unwrap_or(12) {
+    for seed in first..first + number("CAIRN_HONEST").unwrap_or(6) {
         let mut history = History::begin(seed);
         for _ in 0..40 {
             history.go_on();
