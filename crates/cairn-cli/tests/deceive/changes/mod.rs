@@ -75,23 +75,6 @@ fn behind(file: &Path) -> Connection {
     sql
 }
 
-/// Whether the checkpoints of two files state the same, and are signed otherwise.
-pub(super) fn only_signatures_differ(before: &Path, after: &Path) -> bool {
-    let notes = |file: &Path| -> rusqlite::Result<Vec<(i64, String)>> {
-        let sql = Connection::open(file)?;
-        let mut list = sql.prepare("SELECT size, note FROM checkpoint")?;
-        list.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-    };
-    let stated = |notes: &[(i64, String)]| -> Vec<(i64, String)> {
-        let text = |note: &str| note.split("\n— ").next().unwrap_or_default().to_string();
-        notes.iter().map(|(size, note)| (*size, text(note))).collect()
-    };
-    match (notes(before), notes(after)) {
-        (Ok(before), Ok(after)) => before != after && stated(&before) == stated(&after),
-        _ => false,
-    }
-}
-
 /// Whether a row of a table can go without a trace: of a checkpoint know those alone who have seen it, and a kept state is
 /// made again from the events.
 fn leaves_no_trace(table: &str) -> bool {

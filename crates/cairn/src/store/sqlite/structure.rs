@@ -40,6 +40,32 @@ pub fn check(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
     for (about, (problem, count)) in problems {
         visit(finding(about.as_deref(), &problem, count));
     }
+    partial_indexes(connection, visit)
+}
+
+/// Indexes of some rows of a table: index, table, its columns, and which rows.
+const PARTIAL: [(&str, &str, &str, &str); 4] = [
+    ("thought_context", "thought", "context_id", "context_id IS NOT NULL"),
+    ("thought_idempotency_key", "thought", "idempotency_key", "idempotency_key IS NOT NULL"),
+    ("event_idempotency_key", "event", "idempotency_key", "idempotency_key IS NOT NULL"),
+    ("entry_about_log", "entry", "kind", "kind IN ('continuation', 'key', 'redaction')"),
+];
+
+/// Looks up each key of a partial index in its table. SQLite makes sure that such an index lacks no row; it does not count
+/// its keys, so one too many would be passed over.
+fn partial_indexes(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    for (index, table, column, which) in PARTIAL {
+        let sql = format!(
+            "SELECT count(*) - count(DISTINCT rowid), count(*) FILTER (WHERE NOT EXISTS (
+               SELECT 1 FROM {table} t NOT INDEXED WHERE t.rowid = i.rowid AND t.{column} IS i.{column}))
+             FROM {table} i INDEXED BY {index} WHERE {which}"
+        );
+        let count =
+            connection.query_row(&sql, [], |row| Ok(row.get::<_, u64>(0)? + row.get::<_, u64>(1)?))?;
+        if count > 0 {
+            visit(finding(Some(index), "it holds keys that no row of the table has", count));
+        }
+    }
     Ok(())
 }
 
