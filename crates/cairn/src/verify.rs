@@ -371,9 +371,12 @@ impl Findings {
         // Those that another of them may explain come after it.
         following
             .sort_by_key(|finding| finding.follows_from.iter().any(|cause| matches!(cause, Cause::Table(_))));
+        let mut left_out = None;
         for finding in following {
             match &finding.follows_from[..] {
-                causes if causes.iter().any(|cause| self.is_explained(cause)) => {}
+                causes if causes.iter().any(|cause| self.is_explained(cause)) => {
+                    left_out.get_or_insert(finding);
+                }
                 [Cause::Text(_), ..] => {
                     match texts.iter_mut().find(|(first, _)| first.table == finding.table) {
                         Some((_, more)) => *more += 1,
@@ -390,6 +393,12 @@ impl Findings {
             if more > 0 {
                 finding.message.push_str(&format!(" ({more} more like this)"));
             }
+            self.count(finding);
+        }
+        // Damage is never passed over in silence, whatever was taken to explain it.
+        if self.total == 0
+            && let Some(finding) = left_out
+        {
             self.count(finding);
         }
         self.list.sort_by_key(|finding| finding.seq.unwrap_or(u64::MAX));

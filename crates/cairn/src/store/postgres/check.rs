@@ -4,7 +4,6 @@
 use std::pin::pin;
 
 use cairn_core::Sha;
-use cairn_core::entry::{EVENT, SNAPSHOT, THOUGHT};
 use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, RowStream};
@@ -15,7 +14,7 @@ use super::derived::{DOCUMENT, node_vector, to_document};
 use super::error::{is_lost, store_error};
 use super::schema::{EXPECTED, OBJECTS, VERSION};
 use super::stored::{get, value};
-use crate::verify::{Finding, MAX_FINDINGS, Reason};
+use crate::verify::{Cause, Finding, MAX_FINDINGS, Reason};
 
 type Visit<'a> = &'a mut dyn FnMut(Finding);
 
@@ -34,18 +33,18 @@ async fn each(link: &Link, sql: &str, mut take: impl FnMut(&Row) -> Result<()>) 
 
 /// Compares the stored head of every task, session, roadmap and memory with the rows that belong to it.
 pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
-    let gone = Gone::find(link).await?;
     let tasks = "SELECT name, length, coalesce(counted, 0), k.head, newest.hash FROM task k
                  LEFT JOIN (SELECT task_no, count(*) AS counted FROM thought GROUP BY task_no) AS own ON own.task_no = k.no
                  LEFT JOIN thought newest ON newest.task_no = k.no AND newest.position = coalesce(counted, 0) - 1
                  WHERE length IS DISTINCT FROM coalesce(counted, 0) OR k.head IS DISTINCT FROM newest.hash";
     each(link, tasks, |row| {
-        let differs = length_differs(row, "task", "thoughts", gone.thoughts, visit);
+        let differs = length_differs(row, "task", "thoughts", visit);
         let (head, newest) = (hash(row, 3), hash(row, 4));
         if !differs && head != newest {
             let message =
                 format!("the stored head of task `{}` is not the hash of its newest thought", name(row));
-            visit(Finding::new(Reason::IndexMismatch, "task", message).field("head", newest, head));
+            let finding = Finding::new(Reason::IndexMismatch, "task", message).field("head", newest, head);
+            visit(finding.unless(Cause::Of("task", name(row).to_string())));
         }
         Ok(())
     })
@@ -56,7 +55,7 @@ pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
                     WHERE length IS DISTINCT FROM coalesce(counted, 0)
                       OR (length = 0 AND NOT EXISTS (SELECT 1 FROM memory m WHERE m.session_no = s.no))";
     each(link, sessions, |row| {
-        length_differs(row, "session", "thoughts", gone.thoughts, visit);
+        length_differs(row, "session", "thoughts", visit);
         Ok(())
     })
     .await?;
@@ -65,39 +64,41 @@ pub async fn heads(link: &Link, visit: Visit<'_>) -> Result<()> {
                       ON own.roadmap_no = r.no
                     WHERE length IS DISTINCT FROM coalesce(counted, 0) OR length = 0";
     each(link, roadmaps, |row| {
-        length_differs(row, "roadmap", "snapshots", gone.snapshots, visit);
+        length_differs(row, "roadmap", "snapshots", visit);
         Ok(())
     })
     .await?;
-    memories(link, &gone, visit).await?;
+    memories(link, visit).await?;
     let unused = "SELECT count(*) FROM snapshot s WHERE NOT EXISTS (SELECT 1 FROM context c WHERE c.snapshot_no = s.no)";
     let unused = count(link, unused).await?;
-    if unused > 0 && !gone.snapshots {
+    if unused > 0 {
         let rows = if unused == 1 {
             "1 row of table snapshot belongs"
         } else {
             &format!("{unused} rows of table snapshot belong")
         };
         let message = format!("{rows} to no entry of the log");
-        visit(Finding::new(Reason::LeafMismatch, "snapshot", message));
+        let finding = Finding::new(Reason::LeafMismatch, "snapshot", message);
+        visit(finding.unless(Cause::Table("context")).unless(Cause::MissingEntries));
     }
     Ok(())
 }
 
-async fn memories(link: &Link, gone: &Gone, visit: Visit<'_>) -> Result<()> {
+async fn memories(link: &Link, visit: Visit<'_>) -> Result<()> {
     let memories = "SELECT s.name, m.length, coalesce(counted, 0), m.newest, last FROM memory m
                     LEFT JOIN session s ON s.no = m.session_no
                     LEFT JOIN (SELECT session_no, count(*) AS counted, max(seq) AS last FROM event GROUP BY session_no)
                       AS own ON own.session_no = m.session_no
                     WHERE m.length IS DISTINCT FROM coalesce(counted, 0) OR m.newest IS DISTINCT FROM last";
     each(link, memories, |row| {
-        let differs = length_differs(row, "memory", "events", gone.events, visit);
+        let differs = length_differs(row, "memory", "events", visit);
         let (newest, last) = (value::<i64>(row, 3), value::<i64>(row, 4));
         if !differs && newest != last {
             let entry = |seq: Option<i64>| seq.map_or("none".to_string(), |seq| format!("log entry {seq}"));
             let message = format!("the stored place of the newest event of session `{}` is wrong", name(row));
             let finding = Finding::new(Reason::IndexMismatch, "memory", message);
-            visit(finding.field("newest", entry(last), entry(newest)));
+            let finding = finding.field("newest", entry(last), entry(newest));
+            visit(finding.unless(Cause::Of("session", name(row).to_string())));
         }
         Ok(())
     })
@@ -110,34 +111,6 @@ async fn memories(link: &Link, gone: &Gone, visit: Visit<'_>) -> Result<()> {
         visit(Finding::new(Reason::IndexMismatch, "memory", message));
     }
     Ok(())
-}
-
-/// Which kinds of entries have lost a row, or may have with an entry that the log has lost. Each loss is a finding of its
-/// own where the entries are checked; heads that tell of it as well are right.
-struct Gone {
-    thoughts: bool,
-    snapshots: bool,
-    events: bool,
-}
-
-impl Gone {
-    async fn find(link: &Link) -> Result<Gone> {
-        let of = |kind: &str, table: &str| {
-            format!(
-                "EXISTS (SELECT 1 FROM entry e LEFT JOIN {table} t ON t.seq = e.seq WHERE e.kind = '{kind}' AND t.seq IS NULL)"
-            )
-        };
-        let sql = format!(
-            "SELECT (SELECT count(*) FROM entry) < (SELECT max(size) FROM log), {}, {}, {}",
-            of(THOUGHT, "thought"),
-            of(SNAPSHOT, "context"),
-            of(EVENT, "event"),
-        );
-        let row = link.one(&sql, &[]).await?;
-        let told = |column| row.as_ref().and_then(|row| value(row, column)).unwrap_or(false);
-        let entries = told(0);
-        Ok(Gone { thoughts: entries || told(1), snapshots: entries || told(2), events: entries || told(3) })
-    }
 }
 
 async fn count(link: &Link, sql: &str) -> Result<i64> {
@@ -153,13 +126,15 @@ fn length(row: &Row) -> i64 {
     value(row, 1).unwrap_or(-1)
 }
 
-/// Whether a stored length is not the number of rows. The rows are checked against the log one by one, so their number is
-/// right unless some are `gone`, and then that is the finding.
-fn length_differs(row: &Row, table: &'static str, what: &str, gone: bool, visit: Visit<'_>) -> bool {
+/// Whether a stored length is not the number of rows. The rows are checked against the log one by one: where some are
+/// gone, that is the finding.
+fn length_differs(row: &Row, table: &'static str, what: &str, visit: Visit<'_>) -> bool {
     let (name, length, counted) = (name(row), length(row), value::<i64>(row, 2).unwrap_or_default());
-    let of = if table == "memory" { "the memory of session" } else { table };
+    let (of, owner) = match table {
+        "memory" => ("the memory of session", "session"),
+        table => (table, table),
+    };
     let finding = match (length, counted) {
-        _ if counted < length && gone => return true,
         (0, 0) => {
             Finding::new(Reason::IndexMismatch, table, format!("{of} `{name}` is stored, and has no {what}"))
                 .field("name", "nothing", name)
@@ -170,7 +145,7 @@ fn length_differs(row: &Row, table: &'static str, what: &str, gone: bool, visit:
             Finding::new(Reason::IndexMismatch, table, message).field("length", counted, length)
         }
     };
-    visit(finding);
+    visit(finding.unless(Cause::Of(owner, name.to_string())));
     true
 }
 
@@ -220,12 +195,16 @@ pub async fn schema(link: &Link, visit: Visit<'_>) -> Result<()> {
 
 /// Compares the documents of nodes with the newest snapshot of each roadmap that the derived tables cover.
 pub async fn documents(link: &Link, visit: Visit<'_>) -> Result<()> {
-    let mut report = |message: String| visit(Finding::new(Reason::IndexMismatch, "rag_documents", message));
+    let mut report = |message: String, roadmap: Option<&str>| {
+        let mut finding = Finding::new(Reason::IndexMismatch, "rag_documents", message);
+        finding.follows_from.extend(roadmap.map(|name| Cause::Of("roadmap", name.to_string())));
+        visit(finding);
+    };
     let stray = "SELECT count(*) FROM rag_documents d WHERE NOT EXISTS (SELECT 1 FROM roadmap r WHERE r.no = d.roadmap_no)";
     let stray = count(link, stray).await?;
     if stray > 0 {
         let documents = if stray == 1 { "1 document belongs" } else { &format!("{stray} documents belong") };
-        report(format!("{documents} to no roadmap; `cairn doctor --rebuild` removes what is too much"));
+        report(format!("{documents} to no roadmap; `cairn doctor --rebuild` removes what is too much"), None);
     }
     let roadmaps = "SELECT r.name, r.no, (
                       SELECT c.snapshot_no FROM context c
@@ -234,11 +213,12 @@ pub async fn documents(link: &Link, visit: Visit<'_>) -> Result<()> {
                     FROM roadmap r ORDER BY r.no";
     for row in link.all(roadmaps, &[]).await? {
         if !documents_agree(link, get(&row, 1)?, value(&row, 2)).await? {
-            report(format!(
+            let message = format!(
                 "the documents of roadmap `{}` are not the nodes of its newest snapshot; \
                  `cairn doctor --rebuild` restores them",
                 name(&row)
-            ));
+            );
+            report(message, Some(name(&row)));
         }
     }
     Ok(())
@@ -282,7 +262,11 @@ pub async fn search_indexes(link: &Link, visit: Visit<'_>) -> Result<()> {
             Ok(seq) => format!("the search index has other words for the thought at log entry {seq}"),
             Err(seq) => format!("the search index has words for a thought at {seq}, where the log has none"),
         };
-        visit(Finding::new(Reason::IndexMismatch, "search", format!("{message}; {REBUILD}")));
+        let finding = Finding::new(Reason::IndexMismatch, "search", format!("{message}; {REBUILD}"));
+        visit(match seq {
+            Ok(seq) => finding.unless(Cause::Text(*seq)),
+            Err(_) => finding,
+        });
     }
     let Compared { differing, documents, words } = compared;
     if differing.is_empty() && noted[1..] != [Some(documents), Some(words)] {
