@@ -15,7 +15,7 @@ fn rendered() -> String {
          Every answer is `{\"ok\": true, \"data\": …}` or `{\"ok\": false, \"error\": {\"code\", \"message\", \
          \"details\"}}`, as structured content and as text. Codes: `INVALID_PARAMS` (each problem in \
          `details.issues`), `NOT_FOUND`, `CONFLICT`, `AMBIGUOUS_LABEL` (`details.candidates`), \
-         `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `FORBIDDEN`, `BUSY`, `HANDLER_ERROR`. Arguments may also be \
+         `BUDGET_TOO_SMALL` (`details.item`, `details.needed`), `TOO_LARGE`, `FORBIDDEN`, `BUSY`, `DAMAGED` (`details.seq`: what is stored there does not match the log), `HANDLER_ERROR`. Arguments may also be \
          spelled in camelCase (`sessionId`).\n",
     );
     describe(&tools, &mut page);
