@@ -7,8 +7,9 @@ use cairn_core::tree::Summary;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::handle::{Cairn, MAX_PAGE_RECORDS};
+use crate::handle::Cairn;
 use crate::store::{Damage, Thoughts};
+use crate::thoughts::MAX_PAGE_RECORDS;
 
 /// What follows directly from one thought, or the roots of a session: part of it, in the order of recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]

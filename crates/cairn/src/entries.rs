@@ -6,8 +6,9 @@ use cairn_core::log::leaf_hash;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::handle::{Cairn, MAX_PAGE_RECORDS};
+use crate::handle::Cairn;
 use crate::store::{Damage, LogHead};
+use crate::thoughts::MAX_PAGE_RECORDS;
 
 /// What an entry of the log is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -10,14 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
-use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS};
-use cairn_core::thought::{Issue, Limits, NewThought, Thought};
+use cairn_core::thought::{Limits, NewThought, Thought};
 use cairn_core::time::Timestamp;
-use cairn_core::tree::Summary;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::checked;
 use crate::clock::{Clock, new_id};
 use crate::context::Readings;
 use crate::error::{Error, OpenError, Result};
@@ -27,24 +24,14 @@ use crate::proof::{
     Checkpoints, Comparison, HeadFolder, Maker, SeenHead, Signer, Standing, canonical, comparison_of, gone,
     refine, refusal,
 };
-use crate::read::{ActionThought, Filter, Listing, Page};
 use crate::roadmap::Roadmaps;
 use crate::seal::{Sealed, seal};
-use crate::search::{RANKED, SearchHit, SearchQuery, SearchResults, Terms};
 use crate::sessions::SessionTallies;
 use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{
-    Birth, Damage, FoundThought, ListFilter, Opening, Read, ReplicaStatus, SearchScope, Store, StoreError,
-    Thoughts,
-};
+use crate::store::{Birth, Opening, ReplicaStatus, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope, Watch};
 use crate::writer::{Recorded, Sealing, Step, Writer};
-
-/// The most records in one page of a listing.
-pub(crate) const MAX_PAGE_RECORDS: u64 = 10_000;
-/// The most bytes of content and metadata in one page of a listing.
-const MAX_PAGE_BYTES: usize = 8 << 20;
 
 /// An open database. Clones share it, and any number of threads may use it at once.
 #[derive(Clone)]
@@ -292,215 +279,6 @@ impl Cairn {
         &self.inner.roadmaps
     }
 
-    /// Returns one thought, or none.
-    pub fn get(&self, id: &str) -> Result<Option<Thought>> {
-        let mut found = None;
-        self.visit_thoughts(&Thoughts::Id(id), &mut |read| {
-            found = Some(read);
-            ControlFlow::Break(())
-        })?;
-        match found.transpose()? {
-            Some(thought) if thought.id.as_str() != id => {
-                Err(Damage::at(thought.seq, format!("it is not thought `{id}`")).into())
-            }
-            found => Ok(found),
-        }
-    }
-
-    /// Returns the id that begins with `prefix`, if there is exactly one.
-    pub fn resolve(&self, prefix: &str) -> Result<ThoughtId> {
-        let not_found = || Error::NotFound { what: "thought", id: prefix.to_string() };
-        if prefix.is_empty() {
-            return Err(not_found());
-        }
-        let mut found = self.inner.store.ids_with_prefix(prefix, 6)?;
-        if let Some(exact) = found.iter().position(|id| id.as_str() == prefix) {
-            return Ok(found.swap_remove(exact));
-        }
-        match found.len() {
-            0 => Err(not_found()),
-            1 => Ok(found.swap_remove(0)),
-            _ => {
-                let more = if found.len() > 5 { ", …" } else { "" };
-                let ids: Vec<String> = found.iter().take(5).map(|id| id.to_string()).collect();
-                let message = format!("`{prefix}` could be any of {}{more}; give more of it", ids.join(", "));
-                Err(Error::Invalid(vec![Issue::new("id", message)]))
-            }
-        }
-    }
-
-    /// Lists thoughts in the order in which they were recorded.
-    ///
-    /// Without a limit everything that matches is returned, up to 10,000 records or 8 MiB; then the page has
-    /// a cursor for the next.
-    pub fn list(&self, filter: &Filter) -> Result<Page> {
-        let after = match &filter.cursor {
-            None => None,
-            Some(cursor) => Some(
-                cursor
-                    .parse::<u64>()
-                    .map_err(|_| Error::invalid("cursor", "must be the next_cursor of an earlier page"))?,
-            ),
-        };
-        if filter.limit == Some(0) {
-            return Err(Error::invalid("limit", "must be at least 1, found 0"));
-        }
-        let limit = filter.limit.unwrap_or(MAX_PAGE_RECORDS).min(MAX_PAGE_RECORDS) as usize;
-        let which = ListFilter {
-            task_id: filter.task_id.as_deref(),
-            session_id: filter.session_id.as_deref(),
-            kind: filter.kind,
-            agent_id: filter.agent_id.as_deref(),
-            after,
-            to: None,
-        };
-        let mut listing = Listing::default();
-        let mut gaps = self.gaps(&which)?;
-        let (mut seen, mut bytes, mut last) = (0, 0, None);
-        let mut more = false;
-        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
-            if seen == limit || (bytes > MAX_PAGE_BYTES && seen > 0) {
-                more = true;
-                return ControlFlow::Break(());
-            }
-            seen += 1;
-            // Hashes, ids and labels come to about 700 bytes in JSON.
-            bytes += read.as_ref().map_or(0, |thought| thought.content.len()) + 700;
-            let read = read.and_then(|thought| asked_for(&which, thought));
-            last = read.as_ref().map_or_else(|damage| damage.seq, |thought| Some(thought.seq)).or(last);
-            gaps.see(read.as_ref().ok(), &mut listing.damaged);
-            listing.add(read);
-            ControlFlow::Continue(())
-        })?;
-        if !more {
-            gaps.end(&mut listing.damaged);
-        }
-        let next_cursor = last.filter(|_| more).map(|last| last.to_string());
-        Ok(Page { records: listing.records, damaged: listing.damaged, next_cursor })
-    }
-
-    /// Returns the thoughts of a session in order; [`cairn_core::tree::nest`] makes a tree of them.
-    ///
-    /// Content is cut to 100 characters unless `include_content` is set.
-    pub fn tree(&self, session_id: &str, include_content: bool) -> Result<Listing<Summary>> {
-        let chars = if include_content { usize::MAX } else { TREE_CHARS };
-        let which = ListFilter { session_id: Some(session_id), ..ListFilter::default() };
-        let mut listing = Listing::default();
-        let mut gaps = self.gaps(&which)?;
-        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
-            let read = read.and_then(|thought| asked_for(&which, thought));
-            gaps.see(read.as_ref().ok(), &mut listing.damaged);
-            listing.add(read.map(|thought| Summary::of(thought, chars)));
-            ControlFlow::Continue(())
-        })?;
-        gaps.end(&mut listing.damaged);
-        Ok(listing)
-    }
-
-    /// Returns the path from the root of a session to one of its thoughts.
-    pub fn trail(&self, id: &str, session_id: Option<&str>) -> Result<Listing<Summary>> {
-        let thought = self.get(id)?.ok_or_else(|| Error::NotFound { what: "thought", id: id.to_string() })?;
-        if let Some(session_id) = session_id.filter(|given| *given != thought.session_id.as_str()) {
-            let message =
-                format!("thought `{id}` belongs to session `{}`, not to `{session_id}`", thought.session_id);
-            return Err(Error::invalid("session_id", message));
-        }
-        self.path(&thought)
-    }
-
-    /// The path from the root to a thought: each follows from the one before it.
-    fn path(&self, to: &Thought) -> Result<Listing<Summary>> {
-        let wanted = || format!("a thought of session `{}`", to.session_id);
-        let asked = |thought: &Thought| thought.session_id == to.session_id;
-        let path = self.thoughts(&Thoughts::PathTo(to.id.as_str()), wanted, asked)?;
-        let mut listing = Listing { records: Vec::with_capacity(path.records.len()), damaged: path.damaged };
-        let mut before: Option<ThoughtId> = None;
-        for thought in path.records {
-            // After a damaged thought nobody knows its id.
-            if thought.parent_id != before && listing.damaged.is_empty() {
-                let what = "the thought it follows from is not the one before it on its path";
-                listing.damaged.push(Damage::at(thought.seq, what));
-            }
-            before = Some(thought.id.clone());
-            listing.records.push(Summary::of(thought, TRAIL_CHARS));
-        }
-        Ok(listing)
-    }
-
-    /// Returns the thoughts that led to an action.
-    pub fn for_action(&self, action_id: &str) -> Result<Listing<ActionThought>> {
-        let short = |thought: Thought| ActionThought {
-            session_id: thought.session_id.clone(),
-            thought: Summary::of(thought, ACTION_CHARS),
-        };
-        Ok(self.led_to(action_id)?.map(short))
-    }
-
-    /// Returns, for each thought that led to an action, the path from its root to it.
-    pub fn reasoning_trail(&self, action_id: &str) -> Result<Listing<Vec<Summary>>> {
-        let led_to = self.led_to(action_id)?;
-        let mut trails = Listing { records: Vec::new(), damaged: led_to.damaged };
-        for thought in &led_to.records {
-            let Listing { records, damaged } = self.path(thought)?;
-            trails.records.push(records);
-            trails.damaged.extend(damaged);
-        }
-        Ok(trails)
-    }
-
-    fn led_to(&self, action_id: &str) -> Result<Listing<Thought>> {
-        let behind = self.catch_up_if_possible()?;
-        let wanted = || format!("a thought that led to action `{action_id}`");
-        let asked = |thought: &Thought| thought.action_id.as_ref().is_some_and(|id| id.as_str() == action_id);
-        let mut found = self.thoughts(&Thoughts::Action(action_id), wanted, asked)?;
-        if behind > 0 {
-            // The list of actions does not cover the newest thoughts, so those are looked at one by one.
-            let after = Some(self.inner.store.derived_through()?);
-            let newer = Thoughts::Listed(ListFilter { after, ..ListFilter::default() });
-            self.visit_thoughts(&newer, &mut |read| {
-                if read.as_ref().map_or(true, asked) {
-                    found.add(read);
-                }
-                ControlFlow::Continue(())
-            })?;
-        }
-        Ok(found)
-    }
-
-    /// Searches content and metadata, best match first.
-    pub fn search(&self, query: &SearchQuery) -> Result<SearchResults> {
-        let terms = Terms::parse(&query.query)?;
-        let limit = query.limit.unwrap_or(20);
-        if !(1..=100).contains(&limit) {
-            return Err(Error::invalid("limit", format!("must be between 1 and 100, found {limit}")));
-        }
-        let not_covered = self.catch_up_if_possible()?;
-        let scope = SearchScope {
-            session_id: query.session_id.as_deref(),
-            task_id: query.task_id.as_deref(),
-            kind: query.kind,
-        };
-        let (found, more) = self.inner.store.search(&terms, &scope, limit as usize, RANKED)?;
-        let which = ListFilter {
-            session_id: scope.session_id,
-            task_id: scope.task_id,
-            kind: scope.kind,
-            ..ListFilter::default()
-        };
-        let (mut results, mut damaged, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-        for FoundThought { read, rank, snippet } in found {
-            let read = read.and_then(|read| asked_for(&which, checked::thought(read, &mut buffer)?));
-            match read.map(|thought| self.opened(thought)) {
-                Ok(opened) => match opened? {
-                    Ok(thought) => results.push(SearchHit { thought, rank, snippet }),
-                    Err(damage) => damaged.push(damage),
-                },
-                Err(damage) => damaged.push(damage),
-            }
-        }
-        Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64), not_covered })
-    }
-
     /// Recomputes everything from what is stored, and reports every disagreement.
     pub fn verify(&self, scope: &Scope) -> Result<Report> {
         self.verify_with(scope, &|_| {})
@@ -611,24 +389,7 @@ impl Cairn {
     }
 }
 
-/// Whether a thought is one that a filter asks for.
-fn asked_for(which: &ListFilter<'_>, thought: Thought) -> Read<Thought> {
-    let other =
-        |what: &str, name: &str| Err(Damage::at(thought.seq, format!("it is not of {what} `{name}`")));
-    match which {
-        ListFilter { session_id: Some(session), .. } if *session != thought.session_id.as_str() => {
-            other("session", session)
-        }
-        ListFilter { task_id: Some(task), .. } if *task != thought.task_id.as_str() => other("task", task),
-        ListFilter { kind: Some(kind), .. } if *kind != thought.kind => other("type", kind.as_str()),
-        ListFilter { agent_id: Some(agent), .. } if *agent != thought.agent_id.as_str() => {
-            other("agent", agent)
-        }
-        _ => Ok(thought),
-    }
-}
-
-/// What a new log begins with. A clock that cannot be used keeps nobody from opening a log that is there.
+/// The name and time of a new log. A log that is there can be opened even if the clock cannot be used.
 fn birth(options: &Options, path: &Path) -> std::result::Result<Option<Birth>, OpenError> {
     if !options.create {
         return Ok(None);

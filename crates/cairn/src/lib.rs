@@ -49,6 +49,7 @@ mod search;
 mod sessions;
 mod shown;
 mod store;
+mod thoughts;
 mod token;
 mod verify;
 mod writer;
