@@ -109,7 +109,7 @@ impl From<SearchResults> for Found {
     }
 }
 
-/// What to say of a search on a database that cannot be written.
+/// Says that a search on a read-only database does not cover the newest entries.
 pub(crate) fn not_covered(entries: u64) -> String {
     let newest = if entries == 1 { "entry is" } else { "entries are" };
     format!(

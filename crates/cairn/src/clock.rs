@@ -34,7 +34,7 @@ impl Clock {
         (self.0)()
     }
 
-    /// The time for those who only show it: of a clock that is out of range, the end of the range that is nearer.
+    /// The time to be shown, and not recorded: a clock out of range gives the nearer end of the range.
     pub(crate) fn shown(&self) -> Timestamp {
         (self.0)().unwrap_or_else(|error| {
             let late = matches!(error, StoreError::Clock(told) if told.starts_with('+'));

@@ -66,7 +66,7 @@ pub enum Error {
         /// How long the call waited.
         seconds: u64,
     },
-    /// What is stored does not match the log, so it is not shown.
+    /// A stored record does not match the log, so it is not shown.
     #[error(transparent)]
     Damaged(Damage),
     /// The database could not do it.

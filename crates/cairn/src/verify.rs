@@ -119,9 +119,9 @@ pub struct Finding {
     pub step_index: Option<u64>,
     /// In which field.
     pub field: Option<String>,
-    /// What the log says that it is.
+    /// The value that the log says.
     pub expected: Option<String>,
-    /// What is stored.
+    /// The stored value.
     pub actual: Option<String>,
     /// All of it in one sentence.
     pub message: String,

@@ -299,7 +299,7 @@ struct Work {
     tally: Arc<Tally>,
 }
 
-/// What a transaction has done.
+/// The effects of a transaction.
 struct Written {
     writes: usize,
     /// Whether the log is longer than before.

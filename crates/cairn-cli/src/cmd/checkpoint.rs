@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
-    // What is not there is not made: an empty log needs no checkpoint.
+    // A checkpoint makes no database: an empty log needs none.
     let cairn = app.write_existing()?;
     let mut stated = cairn.checkpoint()?;
     if args.trailer {

@@ -113,7 +113,7 @@ fn summary(exported: &Exported) -> String {
     summary
 }
 
-/// What the checkpoint that the bundle stands on leaves out.
+/// Says which entries the checkpoint of the bundle leaves out.
 fn unstated(exported: &Exported) -> Option<String> {
     match (exported.following, exported.signed) {
         (0, true) => None,

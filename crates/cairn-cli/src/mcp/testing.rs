@@ -1,4 +1,4 @@
-//! What a client can read, called without a client.
+//! Tools, prompts and resources, called without a client.
 
 use cairn::Cairn;
 use serde_json::{Value, json};

@@ -40,7 +40,7 @@ impl Drop for Share {
     }
 }
 
-/// What counts as one address. A subscriber of IPv6 usually has a network of 64 bits to choose from.
+/// The unit that shares are counted by: an IPv4 address, or a network of 64 bits. A subscriber of IPv6 usually has a network of 64 bits to choose from.
 fn holder(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => {

@@ -1,4 +1,4 @@
-//! What a command says, kept for a test.
+//! Keeps the output of a command for a test.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

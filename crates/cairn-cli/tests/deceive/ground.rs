@@ -22,7 +22,7 @@ pub(super) struct Ground {
     folder: TempDir,
 }
 
-/// What readers ask for.
+/// Ids and names that the readers ask for.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) plain: String,

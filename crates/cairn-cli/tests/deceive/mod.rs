@@ -36,7 +36,7 @@ const LONG: Amount = Amount { bytes: 20_000, in_use: false, pages: usize::MAX, k
 /// No change takes as long as this, however busy the machine is.
 const HANGS: Duration = Duration::from_secs(300);
 
-/// What a change led to.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Met {
     /// SQLite refused the change, or it changed nothing.
@@ -49,7 +49,7 @@ enum Met {
     Damaged,
 }
 
-/// What must not happen, in words.
+/// A reader showed something else while `verify` was silent.
 struct Deceived(String);
 
 #[test]
@@ -95,7 +95,7 @@ fn clock_seed() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs())
 }
 
-/// What the readers say of the unchanged file, which is the same twice.
+/// Reads the unchanged file twice: both times the readers say the same.
 fn baseline(ground: &Ground, readers: &[Reader]) -> Vec<String> {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [first, second] = folders.map(|folder| {
@@ -284,7 +284,7 @@ fn difference(before: &str, now: &str) -> String {
     format!("before: …{:?}… now: …{:?}…", part(before), part(now))
 }
 
-/// Leaves the file before and after each change that deceived, for whoever looks into it.
+/// Leaves the file before and after each change that deceived, for the next look.
 fn keep(ground: &Ground, changes: &[Change], failures: &[(usize, Deceived)]) -> PathBuf {
     let folder = tempfile::Builder::new().prefix("cairn-deceived-").tempdir().unwrap().keep();
     fs::write(folder.join("before.db"), &ground.image).unwrap();

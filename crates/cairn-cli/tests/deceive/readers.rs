@@ -74,7 +74,7 @@ impl Place {
 }
 
 impl Reader {
-    /// What it says, with the place of the file taken out.
+    /// Its answer, with the place of the file taken out.
     pub(super) fn read(&self, opened: &Opened<'_>) -> String {
         let Opened { place, cairn, site } = opened;
         let said = match self {
@@ -331,7 +331,7 @@ fn pages(path: &str, names: &Names) -> Vec<String> {
         }
         "/log" => vec!["/log".into(), "/log?before=60".into()],
         "/log/{seq}" => vec!["/log/3".into(), "/log/90".into()],
-        // What the server has verified, and how to connect to it.
+        // They tell of the server: its last verification, and how to connect to it.
         "/integrity" | "/connect" => Vec::new(),
         other => panic!("{other}: no address listed"),
     }

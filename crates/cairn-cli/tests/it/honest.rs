@@ -1,4 +1,4 @@
-//! What honest people do to a database with real processes raises no finding: eight of them write and are killed, others
+//! Honest work with real processes raises no finding: eight of them write and are killed, others
 //! back it up, copy it, move it and redact in it meanwhile.
 //!
 //! `CAIRN_HONEST=20` plays so many rounds; `CAIRN_HONEST_SEED=7` sets the seed.

@@ -36,11 +36,6 @@ impl Signature {
         &self.bytes
     }
 
-    /// Tells whether it has the length of a witness's cosignature: a time and an Ed25519 signature.
-    pub fn is_cosignature(&self) -> bool {
-        self.bytes.len() == 8 + 64
-    }
-
     /// Tells whether both say the same key made them.
     pub fn is_of_same_key(&self, other: &Signature) -> bool {
         self.id == other.id && self.name == other.name

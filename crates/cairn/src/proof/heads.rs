@@ -55,7 +55,7 @@ pub struct SeenHead {
     pub stated: bool,
 }
 
-/// What is remembered of a log in one place.
+/// The heads and keys of a log that were seen in one place.
 #[derive(Debug, Clone, Default)]
 pub struct SeenPlace {
     /// The heads seen there, shortest first.

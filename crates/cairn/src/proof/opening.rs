@@ -1,4 +1,4 @@
-//! What is remembered of a log, compared with the database when it is opened and when it is verified.
+//! Compares a database with the remembered heads of its log, when it is opened and when it is verified.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ impl Cairn {
         let Some(other) = heads.log_at(here).filter(|other| *other != head.origin) else { return };
         let newest = heads.read(&other).ok().and_then(|known| newest_at(&known, here));
         let seen = newest.as_ref().map(|head| format!(", with {} entries on {}", head.size, head.at));
-        // What cannot be read is a finding of its own.
+        // A file of heads that cannot be read is a finding of its own.
         if heads.read(&head.origin).is_ok_and(|known| !goes_on(&known)) {
             let message = format!(
                 "this is not the log that was seen in this place: `{other}`{}; `cairn doctor` shows the way out",

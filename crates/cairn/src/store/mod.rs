@@ -74,7 +74,7 @@ pub enum StoreError {
          the clock and try again"
     )]
     Clock(String),
-    /// Whoever asked for long work said that it need not go on.
+    /// The caller gave up the work.
     #[error("given up: nobody waits for the answer any more")]
     GivenUp,
     /// Something that must be unique is there already.
@@ -167,7 +167,7 @@ pub struct LogHead {
     pub root: Sha,
 }
 
-/// What may be done to a database when it is opened.
+/// How a database is opened.
 pub enum Opening {
     /// Nothing: it must be there, and up to date.
     Read,

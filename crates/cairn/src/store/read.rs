@@ -160,7 +160,7 @@ pub struct EventText<'a> {
     pub position: u64,
     /// The turn it belongs to.
     pub turn: u64,
-    /// What happened.
+    /// The kind of event.
     pub kind: &'a str,
     /// Version of the body.
     pub v: u64,
@@ -185,7 +185,7 @@ pub struct ReadEvent {
     pub position: u64,
     /// The turn it belongs to.
     pub turn: u64,
-    /// What happened.
+    /// The kind of event.
     pub kind: String,
     /// Version of the body.
     pub v: u64,

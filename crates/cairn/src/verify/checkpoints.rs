@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use cairn_core::Sha;
 use cairn_core::entry::KEY;
 use cairn_core::log::{CheckpointNote, root};
-use cairn_core::note::VerifyingKey;
+use cairn_core::note::{KeyId, Signature, VerifyingKey};
 use serde::Serialize;
 
 use super::chain::Nodes;
@@ -23,7 +23,7 @@ pub struct Outside {
     pub keys: Vec<OutsideKey>,
     /// Heads that witnesses have seen.
     pub heads: Vec<OutsideHead>,
-    /// What this machine remembers of the log. Filled in where [`crate::Options::heads`] says, unless `here` is set.
+    /// The heads that this machine remembers of the log. Filled in where [`crate::Options::heads`] says, unless `here` is set.
     pub remembered: Remembered,
     /// The place of the database, as remembered heads name it.
     pub here: Option<String>,
@@ -270,9 +270,15 @@ fn check_signatures(
     {
         given.push((key, format!("as log entry {} says; compare it with the one you were given", first.seq)));
     }
+    let named: Vec<VerifyingKey> = changes.iter().filter_map(|change| change.vkey.parse().ok()).collect();
+    let known: HashSet<KeyId> =
+        named.iter().chain(given.iter().map(|(key, _)| key)).map(VerifyingKey::id).collect();
     let mut trust = Trust::new(given, &changes, notes);
     for (number, note) in notes.iter().enumerate() {
         let judged = trust.judge(number);
+        if judged.findings.is_empty() {
+            unknown_signature(note, &known).into_iter().for_each(|finding| findings.add(finding));
+        }
         if let Some(TrustedKey { key, source, .. }) = judged.signed_by.last() {
             coverage.signed = note.checkpoint().size();
             coverage.signed_by = Some(format!("{key} ({source})"));
@@ -286,6 +292,26 @@ fn check_signatures(
         findings.add(Finding::new(Reason::CheckpointMismatch, "checkpoint", message));
     }
     Ok(())
+}
+
+/// Finds a signature in the name of the log by a key that the log does not name, or by a key of the log in another name:
+/// nobody makes one, and beside a signature that counts it would be passed over.
+fn unknown_signature(note: &CheckpointNote, known: &HashSet<KeyId>) -> Option<Finding> {
+    let checkpoint = note.checkpoint();
+    let own = |line: &&Signature| (line.name() == checkpoint.origin()) != known.contains(&line.id());
+    let line = note.signatures().iter().find(own)?;
+    let message = format!(
+        "the checkpoint at {} carries a signature of no key of the log: {}+{}",
+        checkpoint.size(),
+        line.name(),
+        line.id()
+    );
+    let finding = Finding::new(Reason::CheckpointMismatch, "checkpoint", message);
+    Some(finding.field(
+        "note",
+        "signatures of keys that the log names",
+        format!("{}+{}", line.name(), line.id()),
+    ))
 }
 
 fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreError> {

@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
         let wrong = |reason, field, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
             Ok(Some(place(reason, "thought", field, expected, actual)))
         };
-        // What is wrong with a link may be wrong with the record it leads to, which has a finding of its own.
+        // A wrong link may be due to the record it leads to, which then has a finding of its own.
         let follows = |finding: Finding, table| {
             let label = leaf_text(leaf, if table == "task" { "task_id" } else { "session_id" });
             let cause = label.map_or(Cause::MissingEntries, |label| Cause::Of(table, label));

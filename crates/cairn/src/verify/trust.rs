@@ -158,20 +158,15 @@ impl<'n> Trust<'n> {
             }
         }
         // A key that nobody has heard of, where the log has one that somebody has.
-        let unsigned =
-            judged.signed_by.is_empty() && stated.is_signed() && !past_its_time(stated, &self.keys);
-        if !self.keys.is_empty() && (unsigned || has_stranger(stated, &self.keys)) {
+        if judged.signed_by.is_empty()
+            && !self.keys.is_empty()
+            && stated.is_signed()
+            && !past_its_time(stated, &self.keys)
+        {
             judged.findings.push(foreign(size, stated, &self.keys));
         }
         judged
     }
-}
-
-/// Whether a line is there that neither a trusted key nor a witness made.
-fn has_stranger(note: &CheckpointNote, trusted: &[TrustedKey]) -> bool {
-    note.signatures().iter().filter(|line| !line.is_cosignature()).any(|line| {
-        !trusted.iter().any(|TrustedKey { key, .. }| line.name() == key.name() && line.id() == key.id())
-    })
 }
 
 /// Whether a line of a trusted key is there that no longer counts.

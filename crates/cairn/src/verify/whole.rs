@@ -164,7 +164,7 @@ fn check_parts(
     let done = AtomicU64::new(0);
     let failed = |_| StoreError::Other("a verifying thread failed".into());
     std::thread::scope(|scope| {
-        // What was found before damage ends a check is kept.
+        // Findings made before damage ended a check are kept.
         let index = scope.spawn(move || {
             let mut findings = Findings::default();
             let done = index.search_index(&mut |finding| findings.add(finding));

@@ -62,7 +62,7 @@ fn while_the_clock_is_before_1970_nothing_is_written() {
     assert_eq!((after.entries, after.sessions, after.tasks), (before.entries, before.sessions, before.tasks));
     assert!(db.tokens().unwrap().is_empty());
     assert_eq!(db.now().as_str(), "1970-01-01T00:00:00.000Z");
-    // What is there can be read and verified, also by one who opens it now.
+    // The records can be read and verified, also by a handle that is opened now.
     assert!(open().unwrap().verify(&Scope::All).unwrap().valid());
     wrong.store(false, Ordering::SeqCst);
     db.record(thought()).unwrap();

@@ -107,7 +107,7 @@ fn a_session_is_not_shown_under_the_name_of_another() {
     sqlites_own!("it changes pages of the file");
     let db = chain();
     db.record(NewThought::new(ThoughtType::Plan, "elsewhere").session("other").agent("a")).unwrap();
-    // What an index whose entries were exchanged does to every reader: the name leads to another session's number.
+    // Like an index with two entries exchanged: each name leads to the other session's number.
     db.tamper(
         "UPDATE session SET name = 'x' WHERE name = 's'; UPDATE session SET name = 's' WHERE name = 'other';
          UPDATE session SET name = 'other' WHERE name = 'x'",

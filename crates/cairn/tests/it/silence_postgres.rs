@@ -105,7 +105,7 @@ impl Numbers {
     }
 }
 
-/// What was changed, and the table to be put back.
+/// A change, and the table to be put back.
 struct Changed {
     what: String,
     table: String,

@@ -168,7 +168,7 @@ impl Scene {
         PathBuf::from(path.replacen("://postgres@", &format!("://{role}@"), 1))
     }
 
-    /// What verification finds, as a superuser with `amcheck` and as a reader without.
+    /// The findings of verification, as a superuser with `amcheck` and as a reader without.
     pub fn verified(&self) -> [Report; 2] {
         [self.db.path(), self.reader()]
             .map(|path| self.options().open(path).unwrap().verify(&Scope::All).unwrap())
@@ -281,7 +281,7 @@ fn the_file_of_another_index_is_found() {
     scene.sql.execute_batch(swap).unwrap();
     scene.assert_found("session_name_key", "two indexes have each other's file");
     scene.sql.execute_batch(swap).unwrap();
-    // Whoever read them meanwhile marked entries that led nowhere as dead.
+    // Readers mark entries that lead nowhere as dead.
     scene.sql.execute_batch("REINDEX TABLE session; REINDEX TABLE task").unwrap();
     scene.assert_sound();
 }

@@ -349,7 +349,7 @@ impl Audit for SqliteAudit {
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
         let found =
             self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = ?1", [seq], |row| {
-                // What cannot be read is found where that thought itself is checked.
+                // A value that cannot be read is found where that thought is checked.
                 let id = row.get_ref(0)?.as_str().unwrap_or_default().to_string();
                 Ok((id, row.get(1).unwrap_or(-1), sha(row, 2)?.unwrap_or(Sha::ZERO)))
             })?;
@@ -523,7 +523,7 @@ mod tests {
     use crate::options::Durability;
     use crate::store::{Birth, Opening};
 
-    /// Whatever others commit meanwhile, all views of one verification see the same, and none can write.
+    /// All views of one verification see the same state while others commit, and none can write.
     #[test]
     fn all_views_are_of_one_state() {
         let folder = tempfile::tempdir().unwrap();

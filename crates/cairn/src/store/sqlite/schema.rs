@@ -162,7 +162,7 @@ pub fn expected() -> rusqlite::Result<Vec<Object>> {
 
 /// Everything in the schema of `connection`, whatever its name.
 pub fn objects(connection: &Connection) -> rusqlite::Result<Vec<Object>> {
-    // What is stored is not believed to be text: a name that is a blob is another name.
+    // A name that is stored as a blob is another name.
     let text = |value: ValueRef<'_>| match value {
         ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
         other => format!("{other:?}"),

@@ -27,7 +27,7 @@ pub fn check(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
             let better = names(problem);
             let (first, count) = problems.entry(about.clone()).or_insert_with(|| (problem.to_string(), 0));
             *count += 1;
-            // What is wrong with its keys tells more than where its page is damaged.
+            // A problem with its keys tells more than the number of a damaged page.
             if better && !names(first) {
                 *first = problem.to_string();
             }

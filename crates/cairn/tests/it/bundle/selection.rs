@@ -13,7 +13,7 @@ fn places(whole: &Bundle, is: impl Fn(&Value) -> bool) -> BTreeSet<usize> {
     (0..size).filter(|seq| is(&whole.leaf(*seq))).map(|seq| seq as usize).collect()
 }
 
-/// What both find, with the key of the log given.
+/// The findings of both verifiers, with the key of the log given.
 #[track_caller]
 fn found(whole: &Bundle, selection: Value, places: &BTreeSet<usize>) -> Vec<String> {
     let keys = [key_of(&whole.origin()).verifying_key().clone()];

@@ -63,7 +63,7 @@ fn silent(cairn: &Cairn, version: usize) {
     assert!(report.valid(), "version {version}: {:#?}", report.findings);
 }
 
-/// What that version could record.
+/// Records that the version could make.
 fn record(cairn: &Cairn, version: usize, folder: &std::path::Path) {
     let mut parent = None;
     for i in 0..12 {

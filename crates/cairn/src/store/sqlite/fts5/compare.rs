@@ -1,9 +1,9 @@
 //! Comparing an index with the texts it covers: every word, with its document, its column and its position in there.
 //!
 //! Both sides are read once, in different orders, and in flat memory. Each occurrence of a word becomes a number under a
-//! key that is drawn anew each time; the numbers of a document are added up on both sides. Whoever changed the file did so
-//! before the key existed, and without it the numbers are as good as random: another set of words has the same sum with a
-//! chance of one in 2⁶⁴. A set it is, since no occurrence can stand in the index twice.
+//! key that is drawn anew each time; the numbers of a document are added up on both sides. A forger
+//! does not know the key, and without it the numbers are as good as random: another set of words has the same sum with a
+//! chance of one in 2⁶⁴. No occurrence can stand in the index twice, so the words of a document are a set.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -136,7 +136,7 @@ fn skip_lists_of_several_levels_are_sound_and_a_change_in_one_is_found() {
     assert_sound(&connection, "as it was");
 }
 
-/// Whatever single byte of a page is changed, an answer of the index changes with it or stays: never unnoticed.
+/// A changed byte of a page is found, or changes no answer of the index.
 #[test]
 fn a_changed_byte_is_found_or_changes_no_answer() {
     let connection = index();
