@@ -410,7 +410,14 @@ fn open_file(
     opening: &Opening,
     heads: Option<&HeadFolder>,
 ) -> std::result::Result<SqliteStore, OpenError> {
-    let Opening::Create(_) = opening else { return SqliteStore::open(path, durability, opening) };
+    let Opening::Create(_) = opening else {
+        return match SqliteStore::open(path, durability, opening) {
+            Err(OpenError::Missing { path }) => {
+                Err(gone(heads, &canonical(&path)).unwrap_or(OpenError::Missing { path }))
+            }
+            opened => opened,
+        };
+    };
     open_or_create(
         || SqliteStore::open(path.clone(), durability, &Opening::Write),
         || gone(heads, &canonical(&path)),

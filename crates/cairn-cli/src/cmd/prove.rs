@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cairn::{Cairn, Grown, Proof};
+use cairn::{Cairn, Error, Grown, Proof};
 
 use super::{Outcome, record};
 use crate::args::App;
@@ -29,14 +29,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
-    // A proof may need a checkpoint, and that is a write.
-    let cairn = app.write_existing()?;
+    let cairn = app.read()?;
     let text = match (args.since, &args.record) {
-        (Some(size), _) => growth(&cairn.prove_growth(size)?, app)?,
-        (None, Some(record)) => inclusion(&cairn.prove(seq_of(&cairn, record)?)?, args.entry, app)?,
+        (Some(size), _) => growth(&cairn.prove_growth(size).map_err(unproven)?, app)?,
+        (None, Some(record)) if args.entry => entry(&cairn, seq_of(&cairn, record)?)?,
+        (None, Some(record)) => inclusion(&cairn.prove(seq_of(&cairn, record)?).map_err(unproven)?, app)?,
         (None, None) => return Err(CliError::usage("name a record, or a size with `--since`")),
     };
-    cairn.close();
     match &args.output {
         None => app.ui.print(&text)?,
         Some(path) => {
@@ -56,10 +55,21 @@ fn seq_of(cairn: &Cairn, record: &str) -> Result<u64, CliError> {
     }
 }
 
-fn inclusion(proof: &Proof, entry: bool, app: &App) -> Result<String, CliError> {
-    if entry {
-        return Ok(proof.leaf.clone());
+fn unproven(error: Error) -> CliError {
+    match error {
+        Error::Conflict(_) => CliError::from(error).hint("`cairn checkpoint` makes one"),
+        error => error.into(),
     }
+}
+
+/// The bytes of an entry.
+fn entry(cairn: &Cairn, seq: u64) -> Result<String, CliError> {
+    let entry = cairn.entry(seq)?;
+    let entry = entry.ok_or_else(|| Error::NotFound { what: "log entry", id: seq.to_string() })?;
+    Ok(entry.leaf)
+}
+
+fn inclusion(proof: &Proof, app: &App) -> Result<String, CliError> {
     if app.ui.json {
         return json(proof);
     }

@@ -179,7 +179,8 @@ pub(super) fn block(number: usize, finding: &Finding, width: usize, palette: Pal
         ("expected", finding.expected.clone()),
         ("found", finding.actual.clone()),
         // Where there is no value to compare, the sentence says what is wrong.
-        ("what", finding.field.is_none().then(|| finding.message.clone())),
+        // So it does for a finding about the log as a whole.
+        ("what", (finding.field.is_none() || finding.table == "log").then(|| finding.message.clone())),
     ];
     for (name, value) in lines {
         let Some(value) = value else { continue };

@@ -121,7 +121,7 @@ impl From<CliError> for Problem {
             "FORBIDDEN" => StatusCode::FORBIDDEN,
             "BUSY" => StatusCode::SERVICE_UNAVAILABLE,
             "TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
-            "HANDLER_ERROR" => StatusCode::INTERNAL_SERVER_ERROR,
+            "HANDLER_ERROR" | "DAMAGED" => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         };
         Problem::new(status, error)

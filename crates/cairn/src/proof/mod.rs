@@ -39,7 +39,8 @@ pub struct Stated {
     pub size: u64,
     /// Root of the tree over them.
     pub root: Sha,
-    /// The names and ids of the keys it is signed with; whether the signatures hold, `verify` tells.
+    /// The names and ids of the log's keys that it is signed with; whether the signatures hold, `verify` tells. Those of
+    /// witnesses stand in the note.
     pub signed_by: Vec<String>,
     /// All of it as a C2SP signed note; without a signature only its text.
     pub note: String,
@@ -52,7 +53,8 @@ impl Stated {
     }
 
     fn of(note: &CheckpointNote) -> Stated {
-        let signed_by = note.signatures().iter().map(|line| format!("{}+{}", line.name(), line.id()));
+        let own = note.signatures().iter().filter(|line| line.name() == note.checkpoint().origin());
+        let signed_by = own.map(|line| format!("{}+{}", line.name(), line.id()));
         Stated {
             origin: note.checkpoint().origin().to_string(),
             size: note.checkpoint().size(),
@@ -119,16 +121,14 @@ impl Cairn {
         notes.iter().map(|note| Ok(Stated::of(&make::parse(note)?))).collect()
     }
 
-    /// Proves that the entry at a position of the log is in it, by the newest checkpoint; makes one if none covers it.
+    /// Proves that the entry at a position of the log is in it, by the newest checkpoint.
     pub fn prove(&self, seq: u64) -> Result<Proof> {
         let head = self.inner.store.head()?;
         if seq >= head.size {
             return Err(Error::NotFound { what: "log entry", id: seq.to_string() });
         }
-        let checkpoint = match self.newest_checkpoint()? {
-            Some(newest) if newest.size > seq => newest,
-            _ => self.checkpoint()?,
-        };
+        let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size > seq);
+        let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("log entry {seq}")))?;
         let store = &self.inner.store;
         let proof = inclusion(seq, checkpoint.size, &mut |level, index| store.node(level, index))
             .map_err(proof_error)?;
@@ -152,10 +152,13 @@ impl Cairn {
 
     /// Proves that the log of the newest checkpoint extends the log of `old_size` entries.
     pub fn prove_growth(&self, old_size: u64) -> Result<Grown> {
-        let checkpoint = match self.newest_checkpoint()? {
-            Some(newest) if newest.size >= old_size => newest,
-            _ => self.checkpoint()?,
-        };
+        let head = self.inner.store.head()?;
+        if old_size > head.size {
+            let message = format!("must be at most {}, the size of the log; found {old_size}", head.size);
+            return Err(Error::invalid("size", message));
+        }
+        let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size >= old_size);
+        let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("the first {old_size} entries")))?;
         let store = &self.inner.store;
         let mut node = |level, index| store.node(level, index);
         let proof = consistency(old_size, checkpoint.size, &mut node).map_err(proof_error)?;
@@ -164,6 +167,10 @@ impl Cairn {
             .map_err(|error| Error::invalid("size", error))?;
         Ok(Grown { old_size, old_root, proof, checkpoint, report: report.to_string() })
     }
+}
+
+fn uncovered(what: String) -> Error {
+    Error::Conflict(format!("no checkpoint covers {what} yet: make one, then prove it again"))
 }
 
 fn proof_error(error: ProofError<StoreError>) -> Error {

@@ -63,7 +63,6 @@ impl Cairn {
     }
 
     /// Adds what is wrong about the place: why the remembered heads cannot be read, or which other log was seen here.
-    /// If nothing is remembered of this log, it may be a rewritten past under a new name; otherwise it was moved here.
     pub(crate) fn add_place(&self, unread: Option<String>, report: &mut Report) {
         if let Some(why) = unread {
             let message = format!("the log cannot be compared with what was seen of it: {why}");
@@ -74,20 +73,14 @@ impl Cairn {
         else {
             return;
         };
-        let Some(other) = heads.log_at(here).filter(|other| *other != head.origin) else { return };
-        let newest = heads.read(&other).ok().and_then(|known| newest_at(&known, here));
-        let seen = newest.as_ref().map(|head| format!(", with {} entries on {}", head.size, head.at));
         // A file of heads that cannot be read is a finding of its own.
-        if heads.read(&head.origin).is_ok_and(|known| !goes_on(&known)) {
+        if let Ok(Some((other, newest))) = other_log(heads, &head.origin, here) {
+            let seen = newest.map(|head| format!(", with {} entries on {}", head.size, head.at));
             let message = format!(
                 "this is not the log that was seen in this place: `{other}`{}; `cairn doctor` shows the way out",
                 seen.unwrap_or_default()
             );
             put_first(report, Finding::new(Reason::CheckpointMismatch, "log", message));
-        } else if let Some(seen) = seen {
-            report.notes.push(format!(
-                "whether this log should be here: another was seen in this place last, `{other}`{seen}"
-            ));
         }
     }
 }
@@ -98,9 +91,16 @@ fn put_first(report: &mut Report, finding: Finding) {
     report.findings_total += 1;
 }
 
-/// Whether a log was seen somewhere, and not closed there: then it may have been moved.
-fn goes_on(known: &Remembered) -> bool {
-    known.places.values().any(|seen| seen.closed.is_none())
+/// The other log that was last seen in a place, and its newest head. One that was closed there is not missed.
+fn other_log(
+    heads: &HeadFolder,
+    origin: &str,
+    place: &Path,
+) -> Result<Option<(String, Option<SeenHead>)>, String> {
+    let Some(other) = heads.log_at(place).filter(|other| other != origin) else { return Ok(None) };
+    let known = heads.read(&other).map_err(unreadable)?;
+    let closed = known.places.get(&place_name(place)).is_some_and(|seen| seen.closed.is_some());
+    Ok((!closed).then(|| (other, newest_at(&known, place))))
 }
 
 /// The newest head of a log that was seen in a place, or else anywhere.
@@ -126,11 +126,8 @@ fn look(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Comparison
     let origin = store.head().map_err(failed)?.origin;
     let remembered = heads.read(&origin).map_err(unreadable)?;
     let head = store.head().map_err(failed)?;
-    if !goes_on(&remembered)
-        && let Some(other) = heads.log_at(path).filter(|other| *other != origin)
-    {
-        let newest = newest_at(&heads.read(&other).map_err(unreadable)?, path);
-        return Ok(Standing::OtherLog { origin: other, newest }.into());
+    if let Some((origin, newest)) = other_log(heads, &origin, path)? {
+        return Ok(Standing::OtherLog { origin, newest }.into());
     }
     let mut compared =
         compare(&remembered, &place_name(path), head.size, |size| root_at(store, size)).map_err(failed)?;

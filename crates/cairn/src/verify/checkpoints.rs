@@ -71,6 +71,9 @@ pub struct Coverage {
     pub outside: Option<OutsideHead>,
     /// Copies of the log that it does not extend: newer ones, and forks. They are no findings.
     pub copies: Vec<SeenCopy>,
+    /// Whether it contradicts a head that was seen in its place, which is a finding.
+    #[serde(skip)]
+    pub(crate) contradicted: bool,
 }
 
 /// Checks all of it against a tree whose nodes were found to be right.
@@ -134,6 +137,7 @@ fn check_remembered(
     };
     coverage.copies = compared.copies;
     if let Some(seen) = wrong {
+        coverage.contradicted = true;
         // Other checkpoints of another log are missing as well: that is said already.
         check_head(head, &as_outside(seen), nodes)?.into_iter().for_each(|finding| findings.add(finding));
         return Ok(());
@@ -298,10 +302,14 @@ fn check_signatures(
 /// nobody makes one, and beside a signature that counts it would be passed over.
 fn unknown_signature(note: &CheckpointNote, known: &HashSet<KeyId>) -> Option<Finding> {
     let checkpoint = note.checkpoint();
-    let own = |line: &&Signature| (line.name() == checkpoint.origin()) != known.contains(&line.id());
-    let line = note.signatures().iter().find(own)?;
+    let lines = note.signatures();
+    let repeated = |line: &Signature| lines.iter().filter(|other| other.is_of_same_key(line)).count() > 1;
+    let strange = |line: &&Signature| {
+        (line.name() == checkpoint.origin()) != known.contains(&line.id()) || repeated(line)
+    };
+    let line = lines.iter().find(strange)?;
     let message = format!(
-        "the checkpoint at {} carries a signature of no key of the log: {}+{}",
+        "the checkpoint at {} carries a signature twice, or one of no key of the log: {}+{}",
         checkpoint.size(),
         line.name(),
         line.id()
@@ -364,6 +372,7 @@ impl Coverage {
             (_, tail) => notes.push(format!("{} not covered by a signed checkpoint yet", some(tail))),
         }
         match &self.outside {
+            None if self.contradicted => {}
             None => notes.push(
                 "no head is kept outside this database: a log cut short, or rewritten as a whole, would look intact"
                     .to_string(),

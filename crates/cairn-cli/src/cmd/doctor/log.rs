@@ -1,5 +1,7 @@
 //! Whether the log is the one that is remembered, whether it can be signed, and the ways out if not.
 
+use std::path::Path;
+
 use cairn::{Cairn, HeadFolder, Relation, SeenCopy, Standing};
 use serde_json::json;
 
@@ -57,47 +59,53 @@ fn heads(cairn: &Cairn, location: &Location, entries: u64) -> Check {
 
 /// A copy of the log elsewhere that this one does not extend.
 fn copy(seen: &SeenCopy, location: &Location) -> Check {
-    let forget = format!(
-        "if `{}` was only a scratch copy, `cairn doctor --forget --db '{}'` forgets it",
-        seen.place, seen.place
-    );
-    let advice = match seen.relation {
-        Relation::Newer => vec![forget],
+    let mut advice = match seen.relation {
+        Relation::Newer => {
+            vec!["this is an older copy: it can be read, verified and recorded in".to_string()]
+        }
         Relation::Fork { .. } => {
             let here = location.name().unwrap_or_default();
-            vec![
-                format!(
-                    "to end the fork, choose the database that keeps the name of the log, and run `cairn log new --reason \
-                     'ends a fork' --db PATH` for the other, `{}` or `{}`: all that was recorded there is kept beside it, \
-                     to be read and verified, and a new log begins that names it",
-                    here.display(),
-                    seen.place
-                ),
-                forget,
-            ]
+            vec![format!(
+                "to end the fork, choose the database that keeps the name of the log, and run `cairn log new --reason \
+                 'ends a fork' --db PATH` for the other, `{}` or `{}`: all that was recorded there is kept beside it, \
+                 to be read and verified, and a new log begins that names it",
+                here.display(),
+                seen.place
+            )]
         }
     };
+    // What was seen of a database that is there is evidence about it.
+    if Path::new(&seen.place).is_absolute() && !Path::new(&seen.place).exists() {
+        let place = quoted(Path::new(&seen.place));
+        advice
+            .push(format!("if it was only a scratch copy, `cairn doctor --forget --db {place}` forgets it"));
+    }
     Check { name: "copies", state: State::Warn, message: seen.words(), advice }
 }
 
 /// A state in which nothing is recorded, and the ways out.
 fn refused(message: String, first: &str, extendable: bool, location: &Location) -> Check {
     let mut advice = vec![first.to_string()];
+    // With the database, so that a pasted command cannot be about another one.
+    let db = location.name().map(|name| format!(" --db {}", quoted(&name))).unwrap_or_default();
     if extendable {
-        advice.push("or take the missing entries from an export: `cairn import FILE --extend`".to_string());
+        advice.push(format!("or take the missing entries from an export: `cairn import FILE --extend{db}`"));
     }
     advice.push(match location.is_server() {
-        false => {
-            "or begin a new log that names this one: `cairn log new --reason TEXT`; this file is kept beside it"
-        }
-        true => "or keep this one, and begin a new log in another schema of the database: `?schema=NAME`",
-    }
-    .to_string());
-    advice.push(
-        "or, if everything is as you want it, `cairn doctor --forget`: this discards the evidence of a rollback"
-            .to_string(),
-    );
+        false => format!(
+            "or begin a new log that names this one: `cairn log new --reason TEXT{db}`; this file is kept beside it"
+        ),
+        true => "or keep this one, and begin a new log in another schema of the database: `?schema=NAME`".to_string(),
+    });
+    advice.push(format!(
+        "or, if everything is as you want it, `cairn doctor --forget{db}`: this discards the evidence of a rollback"
+    ));
     Check { name: "heads", state: State::Problem, message: message + ": nothing is recorded", advice }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Whether there is a key, and whether it can be used.
@@ -140,7 +148,7 @@ pub(super) fn forget(location: &Location, app: &App) -> Result<Outcome, CliError
     let place = location.name()?;
     let here = match location.open_to_read() {
         Ok(cairn) => Some(cairn.status()?.origin),
-        Err(error) if error.code() == "NOT_FOUND" => None,
+        Err(error) if matches!(error.code(), "NOT_FOUND" | "FORBIDDEN") => None,
         Err(error) => return Err(error),
     };
     let mut logs: Vec<String> = here.into_iter().chain(heads.log_at(&place)).collect();

@@ -29,6 +29,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
+    let actor = args.by.clone().unwrap_or_else(record::author);
+    // Before anything is moved.
+    for (name, text) in [("--reason", &args.reason), ("--by", &actor)] {
+        if text.trim().is_empty() {
+            return Err(CliError::usage(format!("{name}: must not be empty, and stays in the log for ever")));
+        }
+    }
     let location = app.location()?;
     let (lost, aside) = match args.lost {
         true => (gone(&location)?, None),
@@ -38,7 +45,6 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         }
     };
     let cairn = app.write()?;
-    let actor = args.by.clone().unwrap_or_else(record::author);
     let LostHead { origin, head } = lost;
     let reason = args.reason.clone();
     cairn.continue_log(LostLog {
@@ -106,7 +112,7 @@ fn put_aside(location: &Location, app: &App) -> Result<(LostHead, PathBuf), CliE
 /// The log that was seen where there is none now; its place is free after this.
 fn gone(location: &Location) -> Result<LostHead, CliError> {
     match location.open_to_read() {
-        Err(error) if error.code() == "NOT_FOUND" => {}
+        Err(error) if matches!(error.code(), "NOT_FOUND" | "FORBIDDEN") => {}
         Err(error) => return Err(error),
         Ok(_) => {
             return Err(CliError::refused(format!(

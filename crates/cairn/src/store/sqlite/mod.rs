@@ -70,6 +70,7 @@ impl SqliteStore {
             }
             make_private(&path);
         }
+        is_plain(&path)?;
         let place = Place::new(canonical(&path));
         let mut store = SqliteStore {
             place,
@@ -259,6 +260,23 @@ impl Drop for SqliteStore {
             let _ = schema::recognise(&connection);
         }
     }
+}
+
+/// Refuses what is no file, which could be waited for for ever, and a file with several names: SQLite keeps its
+/// write-ahead log beside the name that was used, so under another name the newest records would be missing.
+fn is_plain(path: &Path) -> Result<(), OpenError> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let not_ours = |found: &str| OpenError::NotOurs { path: path.to_path_buf(), found: found.to_string() };
+    if !found.is_file() {
+        return Err(not_ours("it is not a file"));
+    }
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::nlink(&found) > 1 {
+        return Err(not_ours(
+            "the file has several names (hard links), and SQLite can use it under one only",
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the file before SQLite does, which would let others read it; what it keeps beside it has the same rights. If that

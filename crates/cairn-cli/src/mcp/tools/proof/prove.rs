@@ -4,7 +4,7 @@ use cairn::{Cairn, Error, Issue};
 
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure};
-use crate::mcp::tools::{Call, Effect, Tool, sound};
+use crate::mcp::tools::{Call, Tool, sound};
 
 const ANY: Kind = Kind::Integer(0, u64::MAX);
 
@@ -12,14 +12,14 @@ pub static PROVE: Tool = Tool {
     name: "log_prove",
     title: "Prove by the log",
     description: "Prove that a record is in the log (by its id or its seq), or that the log of old_size entries grew \
-                  into the present one. Anyone who has the public key can check it.",
+                  into the present one. Anyone who has the public key can check it. log_checkpoint covers new entries.",
     args: &[
         Arg::new("id", Kind::Label, "of a thought"),
         Arg::new("seq", ANY, "position in the log"),
         Arg::new("old_size", ANY, "prove growth from here"),
     ],
     data: &["seq", "leaf", "leaf_hash", "proof", "checkpoint", "receipt", "old_size", "old_root", "report"],
-    call: Call::Write(prove, Effect::AddOnce),
+    call: Call::Read(prove),
 };
 
 fn prove(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
