@@ -280,7 +280,7 @@ fn check_signatures(
     let mut trust = Trust::new(given, &changes, notes);
     for (number, note) in notes.iter().enumerate() {
         let judged = trust.judge(number);
-        if judged.findings.is_empty() {
+        if judged.findings.is_empty() && !named.is_empty() {
             unknown_signature(note, &known).into_iter().for_each(|finding| findings.add(finding));
         }
         if let Some(TrustedKey { key, source, .. }) = judged.signed_by.last() {
