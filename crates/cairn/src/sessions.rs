@@ -28,7 +28,6 @@ pub struct SessionsPage {
     /// The sessions.
     pub sessions: Vec<ListedSession>,
     /// First thoughts of these sessions that cannot be shown, because they do not match the log.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub damaged: Vec<Damage>,
     /// What to ask for `before` to get the next page, if there is one.
     pub next: Option<u64>,

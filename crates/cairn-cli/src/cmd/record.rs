@@ -88,6 +88,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         let done = format!("Recorded {} as step {} of session {session}", thought.kind, thought.step_index);
         app.ui.remark(&app.ui.remarks.good(&done));
     }
+    closed.copies().iter().for_each(|copy| app.ui.remark(&visible(&copy.words())));
     // Last, so that nobody waits for a witness to learn that the thought is recorded.
     witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)

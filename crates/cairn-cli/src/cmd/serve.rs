@@ -8,6 +8,7 @@ use crate::args::{App, ReadDb};
 use crate::error::CliError;
 use crate::serve::{Access, Limits, Settings, Tls};
 use crate::state::SignedElsewhere;
+use crate::term::visible;
 use crate::witness::Publisher;
 
 /// Serve agents over HTTP, and pages to read what they recorded
@@ -104,6 +105,12 @@ pub(super) fn on_this_machine(cairn: cairn::Cairn, addr: SocketAddr, app: &App) 
 
 fn serve(cairn: cairn::Cairn, settings: Settings, app: &App) -> Result<(), CliError> {
     let scheme = if settings.tls.is_some() { "https" } else { "http" };
+    // The same words as `verify`, `doctor` and `record` use.
+    let standing = cairn.standing();
+    if !standing.is_sound() {
+        app.ui.remark(&visible(&standing.words()));
+    }
+    cairn.copies().iter().for_each(|copy| app.ui.remark(&visible(&copy.words())));
     let ready = |addr: SocketAddr| {
         let host = if addr.ip().is_unspecified() { loopback(addr.ip()) } else { addr.ip() };
         let addr = SocketAddr::new(host, addr.port());

@@ -42,9 +42,35 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Re
     let (mut seen, mut next): (u64, u64) = (0, 0);
     let mut newest = None;
     let mut missing = Vec::new();
+    let mut owner = None;
     audit.scan_chain(of, &mut |scanned| {
         if failed.is_err() {
             return;
+        }
+        // An index leads from the label to its records; the rows say whose they are.
+        let number = scanned.thought.map(|thought| match of {
+            ChainOf::Task(_) => thought.task_no,
+            ChainOf::Session(_) => thought.session_no,
+        });
+        if number.is_some() && number != owner {
+            owner = number;
+            let label = number.map_or(Ok(None), |number| match of {
+                ChainOf::Task(_) => audit.task_name(number),
+                ChainOf::Session(_) => audit.session_name(number),
+            });
+            match label {
+                Ok(label) if label.as_deref() != Some(name) => {
+                    let message =
+                        format!("the index of {table} labels leads from `{name}` to another {table}");
+                    findings.add(Finding::new(Reason::IndexMismatch, table, message).field(
+                        "name",
+                        name,
+                        label.unwrap_or_else(|| "none".to_string()),
+                    ));
+                }
+                Ok(_) => {}
+                Err(error) => failed = Err(error),
+            }
         }
         let place = scanned.thought.map_or(-1, |thought| match of {
             ChainOf::Task(_) => thought.position,

@@ -13,7 +13,7 @@ use super::chain::Nodes;
 use super::trust::{KeyChange, Trust, TrustedKey};
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
-use crate::proof::{Relation, Remembered, SeenCopy, SeenHead, Standing, compare};
+use crate::proof::{Remembered, SeenCopy, SeenHead, Standing, compare};
 use crate::store::{Audit, LogHead, StoreError};
 
 /// What the verifier brings along. Nothing of it comes from the database.
@@ -184,21 +184,16 @@ fn check_witnesses(
             continue;
         };
         let of_this = || held.iter().filter(|seen| seen.witness == *witness).map(|seen| seen.size);
-        match of_this().any(|size| size >= differs) {
-            // It has seen both: this log, and another that has grown from the same past.
-            true => {
-                let newest = unexplained.iter().map(|(seen, _)| seen).max_by_key(|seen| seen.size);
-                coverage.copies.extend(newest.map(|newest| SeenCopy {
-                    place: witness.clone(),
-                    size: newest.size,
-                    at: newest.at.clone(),
-                    relation: Relation::Fork {
-                        same: of_this().filter(|size| *size < differs).max(),
-                        differs,
-                    },
-                }));
-            }
-            false => unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone())),
+        if of_this().any(|size| size >= differs) {
+            // It has seen both: this log, and another that has grown from the same past. Nothing here says that the
+            // other is a copy, so this one may have been rewritten.
+            let message = format!(
+                "{witness} has seen two logs of this name, which differ within the first {differs} entries: this one \
+                 was rewritten, or it is one side of a fork"
+            );
+            findings.add(Finding::new(Reason::CheckpointMismatch, "log", message));
+        } else {
+            unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone()));
         }
     }
     Ok(())

@@ -79,6 +79,10 @@ fn put_aside(location: &Location, app: &App) -> Result<(LostHead, PathBuf), CliE
         "a new log in the place of another",
         "begin one in another schema of the same database: `?schema=NAME`",
     )?;
+    if location.path.is_symlink() {
+        let message = format!("`{}` is a symbolic link", location.path.display());
+        return Err(CliError::refused(message).hint("name the file that it leads to"));
+    }
     let old = location.open_to_read()?;
     let status = old.status()?;
     let can_go_on = old.standing().is_sound();

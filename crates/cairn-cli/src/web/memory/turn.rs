@@ -36,7 +36,6 @@ pub(super) struct Data {
     /// Briefs that were stored in this turn.
     stored: Vec<BriefInfo>,
     /// Stored briefs of the session that cannot be shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damage>,
 }
 

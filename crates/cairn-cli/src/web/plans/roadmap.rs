@@ -45,7 +45,6 @@ pub(super) struct Data {
     total: u64,
     next: Option<u64>,
     /// Snapshots and decisions that cannot be shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damage>,
     /// What a comparison can be chosen from.
     #[serde(skip)]

@@ -24,7 +24,6 @@ pub(super) struct Data {
     trails: Vec<Reasons>,
     plans: Vec<Plan>,
     /// Thoughts that led to it and cannot be shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damage>,
 }
 

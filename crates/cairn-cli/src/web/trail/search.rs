@@ -23,7 +23,6 @@ pub(super) struct Data {
     refused: Option<String>,
     results: Vec<Hit>,
     /// Thoughts that match and cannot be shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damage>,
     /// Set if the words are so common that only the newest so many were ranked.
     ranked_newest: Option<u64>,

@@ -57,7 +57,6 @@ pub(super) struct Data {
     /// Whether more was found to have changed than is named, so that others may have.
     more_changed: bool,
     /// Thoughts of the session that cannot be shown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Damage>,
     /// Instead of the tree: the thoughts of one type.
     list: Option<OfType>,

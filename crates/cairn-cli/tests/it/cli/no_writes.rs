@@ -214,6 +214,7 @@ impl Served {
         let arguments = |name: &str| match name {
             "thought_get" | "thought_record_get" => json!({"id": names.thought}),
             "thought_trail" => json!({"record_id": names.thought}),
+            "log_prove" => json!({"seq": 1}),
             "thought_tree" | "thought_verify_chain" => json!({"session_id": "s"}),
             "thought_for_action" | "thought_reasoning_trail" => json!({"action_id": "commit-4f2a"}),
             "thought_search" | "context_search" => json!({"query": "plan"}),

@@ -97,7 +97,7 @@ fn what_cannot_be_proved_is_told_in_words() {
     for (args, code, words) in [
         (&["prove", "99"][..], 1, "no log entry `99`"),
         (&["prove", "no-such-id"], 1, "no thought `no-such-id`"),
-        (&["prove", "--since", "99"], 1, "does not grow into"),
+        (&["prove", "--since", "99"], 1, "must be at most 3, the size of the log"),
         (&["prove"], 2, "required"),
         (&["verify", "--key", "nonsense"], 2, "--key"),
     ] {

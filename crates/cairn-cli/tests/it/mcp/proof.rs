@@ -69,7 +69,7 @@ fn what_cannot_be_proved_is_told_in_words() {
         (json!({"seq": -1}), "INVALID_PARAMS", "seq"),
         (json!({"seq": 1.5}), "INVALID_PARAMS", "seq"),
         (json!({"seq": "1e400"}), "INVALID_PARAMS", "seq"),
-        (json!({"old_size": 99}), "INVALID_PARAMS", "does not grow into"),
+        (json!({"old_size": 99}), "INVALID_PARAMS", "the size of the log"),
         (json!({"old_size": 18_446_744_073_709_551_615_u64}), "INVALID_PARAMS", ""),
         (json!({"leaf": 1}), "INVALID_PARAMS", "leaf"),
     ] {

@@ -93,7 +93,7 @@ fn every_tool_is_listed_once_with_schemas_and_all_hints() {
             | "turn_step" | "turn_note" | "turn_end" | "summary_apply" | "brief_build" => {
                 (false, false, false)
             }
-            "context_ensure" | "log_checkpoint" | "log_prove" => (false, false, true),
+            "context_ensure" | "log_checkpoint" => (false, false, true),
             "roadmap_register" => (false, true, true),
             _ => (true, false, true),
         };

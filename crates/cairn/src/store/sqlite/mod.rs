@@ -262,21 +262,14 @@ impl Drop for SqliteStore {
     }
 }
 
-/// Refuses what is no file, which could be waited for for ever, and a file with several names: SQLite keeps its
-/// write-ahead log beside the name that was used, so under another name the newest records would be missing.
+/// Refuses a pipe or a folder: opening a pipe could wait for ever.
 fn is_plain(path: &Path) -> Result<(), OpenError> {
-    let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    let not_ours = |found: &str| OpenError::NotOurs { path: path.to_path_buf(), found: found.to_string() };
-    if !found.is_file() {
-        return Err(not_ours("it is not a file"));
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(OpenError::NotOurs { path: path.to_path_buf(), found: "it is not a file".to_string() })
+        }
+        _ => Ok(()),
     }
-    #[cfg(unix)]
-    if std::os::unix::fs::MetadataExt::nlink(&found) > 1 {
-        return Err(not_ours(
-            "the file has several names (hard links), and SQLite can use it under one only",
-        ));
-    }
-    Ok(())
 }
 
 /// Makes the file before SQLite does, which would let others read it; what it keeps beside it has the same rights. If that
