@@ -200,7 +200,7 @@ impl Drop for Scene {
 /// Installs `amcheck`, which comes with the server (Debian) or in its package of contributed modules.
 pub fn with_amcheck(sql: &Sql) {
     sql.execute_batch(
-        "SELECT pg_advisory_lock(1); CREATE EXTENSION IF NOT EXISTS amcheck; SELECT pg_advisory_unlock(1)",
+        "SELECT pg_advisory_lock(1); CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA public; SELECT pg_advisory_unlock(1)",
     )
     .unwrap();
 }
