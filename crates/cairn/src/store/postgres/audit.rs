@@ -488,7 +488,7 @@ impl Audit for PostgresAudit {
         schema.and(heads).and(documents)
     }
 
-    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<Vec<String>> {
         self.wait(structures::check(&self.link, visit))
     }
 
