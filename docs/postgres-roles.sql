@@ -8,7 +8,7 @@
 -- `cairn verify` runs as any of them: it needs SELECT alone, and compares each index with its table. To have PostgreSQL look at
 -- the pages as well, a superuser installs amcheck and lets the role call it:
 --
---   CREATE EXTENSION amcheck;
+--   CREATE EXTENSION amcheck SCHEMA public;
 --   GRANT EXECUTE ON FUNCTION bt_index_check(regclass, boolean) TO cairn_server;
 --   GRANT EXECUTE ON FUNCTION verify_heapam TO cairn_server;
 --

@@ -58,7 +58,8 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     let within = LogHead { size: head.size.min(end), ..head.clone() };
     // A part that cannot be read is a finding, and does not keep the others from being checked.
     let mut unread = None;
-    let parts = check_parts(audits, &within, derived_through, watch, &mut findings, &mut unread)?;
+    let (parts, unchecked) =
+        check_parts(audits, &within, derived_through, watch, &mut findings, &mut unread)?;
 
     let mut tree = Some(Edge::empty()).filter(|_| unread.is_none());
     let mut damaged = false;
@@ -95,6 +96,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
         let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
         notes.push(format!("the search indexes do not cover the newest {newest} yet"));
     }
+    notes.extend(unchecked);
     notes.extend(times.note_of());
     // Without a tree there is nothing that a statement about it could be held against.
     let coverage = match root {
@@ -147,7 +149,8 @@ where
     }
 }
 
-/// Checks the entries in as many parts as there are cores, and what the database derives from them beside that.
+/// Checks the entries in as many parts as there are cores, and what the database derives from them beside that. Returns
+/// notes on structures that could not be checked with the parts.
 fn check_parts(
     mut audits: Vec<Box<dyn Audit>>,
     head: &LogHead,
@@ -155,7 +158,7 @@ fn check_parts(
     watch: Watch<'_>,
     findings: &mut Findings,
     unread: &mut Option<String>,
-) -> Result<Vec<Part>> {
+) -> Result<(Vec<Part>, Vec<String>)> {
     let [index, folds, structures] =
         [(); 3].map(|()| audits.pop().expect("one view for each, and one for each part"));
     let threads = audits.len() as u64;
@@ -168,7 +171,7 @@ fn check_parts(
         let index = scope.spawn(move || {
             let mut findings = Findings::default();
             let done = index.search_index(&mut |finding| findings.add(finding));
-            (findings, done)
+            (findings, done.map(|()| Vec::new()))
         });
         let structures = scope.spawn(move || {
             let mut findings = Findings::default();
@@ -201,15 +204,16 @@ fn check_parts(
             parts.extend(read(unread, worker.join().map_err(failed)?)?);
         }
         let _ = watch(Progress { done: head.size, total: head.size, what: "search index" });
+        let mut unchecked = Vec::new();
         for beside in [index, structures] {
             let (found, done) = beside.join().map_err(failed)?;
             findings.append(found);
-            read(unread, done)?;
+            unchecked.extend(read(unread, done)?.unwrap_or_default());
         }
         if let Some(found) = read(unread, folds.join().map_err(failed)?)? {
             findings.append(found);
         }
-        Ok(parts)
+        Ok((parts, unchecked))
     })
 }
 

@@ -33,6 +33,9 @@ const PAGE_BYTES: usize = 1 << 20;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
   SET LOCAL idle_in_transaction_session_timeout = 0";
 
+/// The state to which a verifying transaction returns after a query that failed.
+const BEGUN: &str = "SAVEPOINT begun";
+
 impl PostgresStore {
     /// Opens `count` views of one and the same state: the first connection exports its snapshot, the others take it over.
     pub(super) fn open_audits(&self, count: usize) -> Result<Vec<Box<dyn Audit>>> {
@@ -58,6 +61,7 @@ async fn export(link: &Link) -> Result<(String, String)> {
     link.client().batch_execute(BEGIN).await.map_err(store_error)?;
     let sql = "SELECT pg_export_snapshot(), pg_current_snapshot()::text";
     let row = link.client().query_one(sql, &[]).await.map_err(not_shared)?;
+    link.client().batch_execute(BEGUN).await.map_err(store_error)?;
     Ok((get(&row, 0)?, get(&row, 1)?))
 }
 
@@ -70,7 +74,7 @@ async fn import(link: &Link, snapshot: &str, state: &str) -> Result<()> {
     if get::<&str>(&row, 0)? != state {
         return Err(StoreError::Unsuitable(NOT_SHARED.into()));
     }
-    Ok(())
+    link.client().batch_execute(BEGUN).await.map_err(store_error)
 }
 
 const NOT_SHARED: &str = "`verify` reads over several connections, and they did not get one and the same state; \
@@ -93,8 +97,21 @@ struct PostgresAudit {
 }
 
 impl PostgresAudit {
+    /// Waits for work on this connection. A query that fails, as on a table of another form, does not end the transaction:
+    /// there is more to check.
+    fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        wait(&self.runtime, async {
+            let done = work.await;
+            if done.is_err() {
+                // On a connection that is lost this fails, and so does the next query, which says so.
+                let _ = self.link.client().batch_execute("ROLLBACK TO begun").await;
+            }
+            done
+        })
+    }
+
     fn rows(&self, sql: &str, values: &Values<'_>) -> Result<Vec<Row>> {
-        wait(&self.runtime, self.link.all(sql, values))
+        self.wait(self.link.all(sql, values))
     }
 
     fn one(&self, sql: &str, values: &Values<'_>) -> Result<Option<Row>> {
@@ -464,18 +481,18 @@ impl Audit for PostgresAudit {
     }
 
     fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        wait(&self.runtime, async {
-            check::heads(&self.link, visit).await?;
-            check::schema(&self.link, visit).await?;
-            check::documents(&self.link, visit).await
-        })
+        // Where the schema was changed, the others may fail for that reason.
+        let schema = self.wait(check::schema(&self.link, visit));
+        let heads = self.wait(check::heads(&self.link, visit));
+        let documents = self.wait(check::documents(&self.link, visit));
+        schema.and(heads).and(documents)
     }
 
-    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        wait(&self.runtime, structures::check(&self.link, visit))
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<Vec<String>> {
+        self.wait(structures::check(&self.link, visit))
     }
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        wait(&self.runtime, check::search_indexes(&self.link, visit))
+        self.wait(check::search_indexes(&self.link, visit))
     }
 }

@@ -49,8 +49,10 @@ const AMCHECK: &str = "SELECT p.proname::text, format('%I.%I', n.nspname, p.pron
     AND (p.proname, p.pronargs) IN (('bt_index_check', 2), ('gin_index_check', 1), ('verify_heapam', 6))
     AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')";
 
-/// Compares every index with its table.
-pub async fn check(link: &Link, visit: Visit<'_>) -> Result<()> {
+/// Compares every index with its table. Returns notes on the indexes that could not be compared because PostgreSQL chose not
+/// to read them, which is no sign of a change.
+pub async fn check(link: &Link, visit: Visit<'_>) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
     let mut amcheck = Vec::new();
     for row in link.all(AMCHECK, &[]).await? {
         amcheck.push((get::<String>(&row, 0)?, get::<String>(&row, 1)?));
@@ -72,16 +74,20 @@ pub async fn check(link: &Link, visit: Visit<'_>) -> Result<()> {
             Method::Words => (words(link, &index).await, "gin_index_check"),
         };
         let found = match compared {
-            Ok(None) => match may_call(checker).filter(|_| !index.young) {
-                Some(checker) => pages(link, &index, checker).await?,
-                None => None,
-            },
-            Ok(found) => found,
-            Err(error) => Some(error.into_finding(&index)?),
+            Err(NotCompared::Unused) if index.young => return Err(index.too_young()),
+            Err(NotCompared::Unused) => {
+                notes.push(index.not_compared());
+                None
+            }
+            compared => index.found(compared)?,
+        };
+        let found = match may_call(checker).filter(|_| !index.young && found.is_none()) {
+            Some(checker) => index.found(pages(link, &index, checker).await)?,
+            None => found,
         };
         found.map(&mut *visit);
     }
-    Ok(())
+    Ok(notes)
 }
 
 #[derive(Clone, Copy)]
@@ -161,8 +167,9 @@ impl Index {
         )
     }
 
-    /// Ways to say that `b` has the key of `a`. PostgreSQL may answer the first ones through another index that begins with
-    /// one of the columns; to the last one, which is slow where many keys begin alike, there is no other way.
+    /// Ways to say that `b` has the key of `a`. PostgreSQL may answer the first ones through another index that has one of
+    /// the columns, and does so where the table is empty and all ways cost the same. The last one is slow where many keys
+    /// begin alike. The rows it finds are wanted in the order of the key, which no other index provides.
     fn same_key(&self) -> Vec<String> {
         let equal = |keys: &[String]| -> String {
             keys.iter().map(|key| format!("b.{key} = a.{key}")).collect::<Vec<_>>().join(" AND ")
@@ -171,23 +178,26 @@ impl Index {
         if let [first @ .., last] = &self.keys[..]
             && !first.is_empty()
         {
-            let (a, b) = (self.key("a."), self.key("b."));
             ways.push(format!("{} AND b.{last} >= a.{last} AND b.{last} <= a.{last}", equal(first)));
-            ways.push(format!("{b} >= {a} AND {b} <= {a}"));
         }
+        let (a, b) = (self.key("a."), self.key("b."));
+        ways.push(format!("{b} >= {a} AND {b} <= {a}"));
         ways
     }
 
     /// Looks each row up by its key: how many rows, how many are not found, and how often another one is.
     fn look_up(&self, same: &str) -> String {
         let (table, covers, keys) = (self.table, &self.covers, self.keys.join(", "));
+        let through = format!(
+            "(SELECT ctid AS place, {keys} FROM {table} AS b WHERE {same} AND {covers} ORDER BY {keys} OFFSET 0) AS hit"
+        );
         // `OFFSET 0` keeps the table's side from being read through an index, and both sides from being joined otherwise.
         if self.unique {
             return format!(
                 "SELECT count(*), count(*) FILTER (WHERE own = 0), count(*) FILTER (WHERE found > own)
                  FROM (SELECT ctid AS place, {keys} FROM {table} OFFSET 0) AS a, LATERAL (
-                   SELECT count(*) AS found, count(*) FILTER (WHERE b.ctid = a.place) AS own
-                   FROM {table} AS b WHERE {same} AND {covers} OFFSET 0) AS looked_up
+                   SELECT count(*) AS found, count(*) FILTER (WHERE hit.place = a.place) AS own
+                   FROM {through} OFFSET 0) AS looked_up
                  WHERE {covers}"
             );
         }
@@ -196,10 +206,10 @@ impl Index {
                coalesce(sum(found - own), 0)::bigint
              FROM (SELECT {keys}, count(place) AS n FROM (SELECT ctid AS place, {keys} FROM {table} OFFSET 0) AS stored
                WHERE {covers} GROUP BY {keys}) AS a, LATERAL (
-               SELECT count(*) AS found, count(DISTINCT b.ctid) FILTER (WHERE {b} = {a}) AS own
-               FROM {table} AS b WHERE {same} AND {covers} OFFSET 0) AS looked_up",
+               SELECT count(*) AS found, count(DISTINCT hit.place) FILTER (WHERE {hit} = {a}) AS own
+               FROM {through} OFFSET 0) AS looked_up",
             a = self.key("a."),
-            b = self.key("b."),
+            hit = self.key("hit."),
         )
     }
 
@@ -220,6 +230,36 @@ impl Index {
 
     fn finding(&self, message: String) -> Finding {
         Finding::new(Reason::IndexMismatch, self.table, message)
+    }
+
+    fn too_young(&self) -> StoreError {
+        StoreError::Other(format!(
+            "the index {} was built while older transactions were running, and cannot be compared with its table before \
+             they end; try again after a pause",
+            self.name
+        ))
+    }
+
+    fn not_compared(&self) -> String {
+        let Index { name, table, .. } = self;
+        format!(
+            "the index {name} was not compared with table {table}: PostgreSQL does not read the table through it"
+        )
+    }
+
+    /// The finding of a comparison. Damage that PostgreSQL reports is one.
+    fn found(&self, compared: Compared<Option<Finding>>) -> Result<Option<Finding>> {
+        let Index { name, table, .. } = self;
+        match compared {
+            Ok(found) => Ok(found),
+            Err(NotCompared::Unused) => Ok(None),
+            Err(NotCompared::Damaged(told)) => {
+                let message =
+                    format!("PostgreSQL reports that index {name} of table {table} is damaged: {told}");
+                Ok(Some(self.finding(message).field("index", "sound", name)))
+            }
+            Err(NotCompared::Failed(error)) => Err(error),
+        }
     }
 
     /// That rows and index differ; none if they do not.
@@ -277,34 +317,11 @@ struct Seen {
 
 /// Why an index could not be compared.
 enum NotCompared {
-    /// PostgreSQL does not use it for a query that nothing else can answer.
+    /// PostgreSQL planned to answer in another way.
     Unused,
     /// PostgreSQL found it damaged.
     Damaged(String),
     Failed(StoreError),
-}
-
-impl NotCompared {
-    fn into_finding(self, index: &Index) -> Result<Finding> {
-        let Index { name, table, .. } = index;
-        match self {
-            NotCompared::Unused if index.young => Err(StoreError::Other(format!(
-                "the index {name} was built while older transactions were running, and cannot be compared with its \
-                 table before they end; try again after a pause"
-            ))),
-            NotCompared::Unused => {
-                let message =
-                    format!("PostgreSQL does not read table {table} through its index {name}, as it should");
-                Ok(index.finding(message).field("index", "in use", name))
-            }
-            NotCompared::Damaged(told) => {
-                let message =
-                    format!("PostgreSQL reports that index {name} of table {table} is damaged: {told}");
-                Ok(index.finding(message).field("index", "sound", name))
-            }
-            NotCompared::Failed(error) => Err(error),
-        }
-    }
 }
 
 impl From<tokio_postgres::Error> for NotCompared {
@@ -391,6 +408,10 @@ async fn tree(link: &Link, index: &Index) -> Compared<Option<Finding>> {
         }
     }
     let Some([rows, hidden, strange]) = numbers(found?.pop()) else { return Err(NotCompared::Unused) };
+    let differs = index.differs(&Seen { rows, hidden, strange, entries: rows, disordered: 0 });
+    if differs.is_some() {
+        return Ok(differs);
+    }
     let ways =
         [(Direction::Forward, ""), (Direction::Backward, "Backward ")].map(|(direction, way)| Planned {
             sql: index.read_through(direction, rows + 1),
@@ -423,16 +444,13 @@ async fn words(link: &Link, index: &Index) -> Compared<Option<Finding>> {
 }
 
 /// Has `amcheck` look at the pages of an index.
-async fn pages(link: &Link, index: &Index, checker: &str) -> Result<Option<Finding>> {
+async fn pages(link: &Link, index: &Index, checker: &str) -> Compared<Option<Finding>> {
     let all = match index.method {
         Method::Tree => ", true",
         Method::Words => "",
     };
     let sql = format!("SELECT {checker}(to_regclass('{}'){all})", index.name);
-    match apart(link, index.method, &[Planned { sql, steps: Vec::new() }]).await {
-        Ok(_) => Ok(None),
-        Err(error) => error.into_finding(index).map(Some),
-    }
+    apart(link, index.method, &[Planned { sql, steps: Vec::new() }]).await.map(|_| None)
 }
 
 /// Has `amcheck` look at the pages of a table.

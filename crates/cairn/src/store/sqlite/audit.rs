@@ -504,8 +504,8 @@ impl Audit for SqliteAudit {
         schema.and(heads).and(documents).map_err(audit_error)
     }
 
-    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
-        structure::check(&self.connection, visit).map_err(audit_error)
+    fn structures(&self, visit: &mut dyn FnMut(Finding)) -> Result<Vec<String>> {
+        structure::check(&self.connection, visit).map(|()| Vec::new()).map_err(audit_error)
     }
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
