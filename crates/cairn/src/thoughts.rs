@@ -86,20 +86,19 @@ impl Cairn {
         let mut gaps = self.gaps(&which)?;
         let (mut seen, mut bytes, mut last) = (0, 0, None);
         let mut more = false;
-        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
-            if seen == limit || (bytes > MAX_PAGE_BYTES && seen > 0) {
-                more = true;
-                return ControlFlow::Break(());
-            }
+        let found = self.all_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
+            more = seen == limit || (bytes > MAX_PAGE_BYTES && seen > 0);
             seen += 1;
             // Hashes, ids and labels come to about 700 bytes in JSON.
-            bytes += read.as_ref().map_or(0, |thought| thought.content.len()) + 700;
+            bytes += read.as_ref().map_or(0, |read| read.thought.content.len()) + 700;
+            !more
+        })?;
+        for read in found {
             let read = read.and_then(|thought| asked_for(&which, thought));
             last = read.as_ref().map_or_else(|damage| damage.seq, |thought| Some(thought.seq)).or(last);
             gaps.see(read.as_ref().ok(), &mut listing.damaged);
             listing.add(read);
-            ControlFlow::Continue(())
-        })?;
+        }
         if !more {
             gaps.end(&mut listing.damaged);
         }
@@ -115,12 +114,11 @@ impl Cairn {
         let which = ListFilter { session_id: Some(session_id), ..ListFilter::default() };
         let mut listing = Listing::default();
         let mut gaps = self.gaps(&which)?;
-        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
+        for read in self.all_thoughts(&Thoughts::Listed(which.clone()), &mut |_| true)? {
             let read = read.and_then(|thought| asked_for(&which, thought));
             gaps.see(read.as_ref().ok(), &mut listing.damaged);
             listing.add(read.map(|thought| Summary::of(thought, chars)));
-            ControlFlow::Continue(())
-        })?;
+        }
         gaps.end(&mut listing.damaged);
         Ok(listing)
     }
