@@ -123,6 +123,7 @@ impl Location {
     pub(crate) fn open_to_read(&self) -> Result<Cairn, CliError> {
         // The database engine says "cannot open" to this and to much else.
         if !self.is_server()
+            && self.path.is_file()
             && let Err(error) = std::fs::File::open(&self.path)
             && error.kind() == std::io::ErrorKind::PermissionDenied
         {
