@@ -98,7 +98,7 @@ fn how_to_verify(file: &str, exported: &Exported) -> String {
 }
 
 /// The name of a file as a shell takes it.
-fn quoted(file: &Path) -> String {
+pub(super) fn quoted(file: &Path) -> String {
     format!("'{}'", file.display().to_string().replace('\'', "'\\''"))
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Check, Location, State};
 use crate::args::App;
 use crate::cmd::Outcome;
+use crate::cmd::export::quoted;
 use crate::error::CliError;
 use crate::state::{self, SignedElsewhere, StateFolder};
 use crate::term::count;
@@ -74,7 +75,7 @@ fn copy(seen: &SeenCopy, location: &Location) -> Check {
             )]
         }
     };
-    // What was seen of a database that is there is evidence about it.
+    // The heads of a database that is there are evidence about it.
     if Path::new(&seen.place).is_absolute() && !Path::new(&seen.place).exists() {
         let place = quoted(Path::new(&seen.place));
         advice
@@ -101,11 +102,6 @@ fn refused(message: String, first: &str, extendable: bool, location: &Location) 
         "or, if everything is as you want it, `cairn doctor --forget{db}`: this discards the evidence of a rollback"
     ));
     Check { name: "heads", state: State::Problem, message: message + ": nothing is recorded", advice }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 /// Whether there is a key, and whether it can be used.
