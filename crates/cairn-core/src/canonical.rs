@@ -232,7 +232,7 @@ fn write_number(number: &Number, out: &mut Vec<u8>) -> Result<(), JsonError> {
     Ok(())
 }
 
-fn write_integer(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn write_integer(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

@@ -1,7 +1,7 @@
 //! Entries that record which keys sign the log.
 
-use super::{KEY, VERSION};
-use crate::canonical::ObjectWriter;
+use super::declare::entry;
+use super::field::{Text, word};
 
 /// What happens to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,37 +30,23 @@ impl KeyOp {
     }
 }
 
-/// An entry that records a change of the log's keys, borrowed from wherever its fields live.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyEntry<'a> {
-    /// When it was recorded, as text.
-    pub created_at: &'a str,
-    /// Up to which size the signatures of a revoked key count.
-    pub last_trusted_size: Option<u64>,
-    /// What happens to the key.
-    pub op: KeyOp,
-    /// Why.
-    pub reason: Option<&'a str>,
-    /// Position in the log.
-    pub seq: u64,
-    /// The public key.
-    pub vkey: &'a str,
-}
+word!(KeyOp, KeyOp::from_word);
 
-impl KeyEntry<'_> {
-    /// Appends the entry's bytes to `out`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let mut object = ObjectWriter::new(out);
-        object
-            .text("created_at", self.created_at)
-            .text("kind", KEY)
-            .number_or_null("last_trusted_size", self.last_trusted_size)
-            .text("op", self.op.as_str())
-            .text_or_null("reason", self.reason)
-            .number("seq", self.seq)
-            .number("v", VERSION)
-            .text("vkey", self.vkey);
-        object.end();
+entry! {
+    /// An entry that records a change of the log's keys, borrowed from wherever its fields live.
+    KeyEntry<'a> {
+        /// When it was recorded, as text.
+        created_at: Text<'a>,
+        /// Up to which size the signatures of a revoked key count.
+        last_trusted_size: Option<u64>,
+        /// What happens to the key.
+        op: KeyOp,
+        /// Why.
+        reason: Option<Text<'a>>,
+        /// Position in the log.
+        seq: u64,
+        /// The public key.
+        vkey: Text<'a>,
     }
 }
 
@@ -75,15 +61,15 @@ mod tests {
     fn the_bytes_of_version_1_are_frozen() {
         let mut bytes = Vec::new();
         let add = KeyEntry {
-            created_at: "2026-04-17T00:00:00Z",
+            created_at: "2026-04-17T00:00:00Z".into(),
             last_trusted_size: None,
             op: KeyOp::Add,
             reason: None,
             seq: 9,
-            vkey: "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
+            vkey: "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".into(),
         };
         add.write(&mut bytes);
-        let reason = Some("lost \"laptop\"");
+        let reason = Some("lost \"laptop\"".into());
         KeyEntry { last_trusted_size: Some(8), op: KeyOp::Revoke, reason, seq: 10, ..add }.write(&mut bytes);
         assert_eq!(
             Sha::of(&bytes).to_string(),

@@ -8,23 +8,33 @@
 
 mod brief;
 mod continuation;
+mod declare;
 mod event;
+mod field;
 mod genesis;
 mod key;
+mod reader;
 mod redaction;
 mod snapshot;
 mod thought;
 
 pub use brief::BriefEntry;
 pub use continuation::ContinuationEntry;
+pub use declare::Difference;
 pub use event::EventEntry;
+pub use field::{Field, Text};
 pub use genesis::Genesis;
 pub use key::{KeyEntry, KeyOp};
+pub use reader::EntryReader;
 pub use redaction::RedactionEntry;
 pub use snapshot::SnapshotEntry;
 pub use thought::ThoughtEntry;
 
+use std::fmt;
+use std::str::FromStr;
+
 use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::hash::Sha;
@@ -32,22 +42,144 @@ use crate::hash::Sha;
 /// The version of the entry format that is written today.
 pub const VERSION: u64 = 1;
 
-/// The `kind` of the first entry of a log.
-pub const GENESIS: &str = "genesis";
-/// The `kind` of an entry that records a thought.
-pub const THOUGHT: &str = "thought";
-/// The `kind` of an entry that records a snapshot of a roadmap.
-pub const SNAPSHOT: &str = "snapshot";
-/// The `kind` of an entry that records an event of a session.
-pub const EVENT: &str = "event";
-/// The `kind` of an entry that records a stored brief.
-pub const BRIEF: &str = "brief";
-/// The `kind` of an entry that records a change of the log's keys.
-pub const KEY: &str = "key";
-/// The `kind` of an entry that records that something was blanked.
-pub const REDACTION: &str = "redaction";
-/// The `kind` of an entry that ties the log to the one it continues.
-pub const CONTINUATION: &str = "continuation";
+/// Lists the kinds of entries: each variant with its word and its declaration.
+macro_rules! kinds {
+    ($( $(#[$doc:meta])* $kind:ident = $word:literal: $entry:ident, )*) => {
+        /// The kinds of entries.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum EntryKind {
+            $( $(#[$doc])* $kind, )*
+        }
+
+        impl EntryKind {
+            /// All of them.
+            pub const ALL: &'static [EntryKind] = &[$( EntryKind::$kind ),*];
+
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $( EntryKind::$kind => $word, )*
+                }
+            }
+        }
+
+        /// An entry of the log.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Entry<'a> {
+            $( $(#[$doc])* $kind($entry<'a>), )*
+        }
+
+        impl<'a> Entry<'a> {
+            /// Reads the bytes of an entry; none unless they are exactly those that [`write`](Entry::write) gives.
+            pub fn parse(bytes: &'a [u8]) -> Option<Entry<'a>> {
+                let kind = kind_of(bytes)?;
+                let mut reader = EntryReader::new(bytes, kind)?;
+                let entry = match kind {
+                    $( EntryKind::$kind => Entry::$kind($entry::read(&mut reader)?), )*
+                };
+                reader.end()?;
+                Some(entry)
+            }
+
+            /// Appends the entry's bytes to `out`.
+            pub fn write(&self, out: &mut Vec<u8>) {
+                match self {
+                    $( Entry::$kind(entry) => entry.write(out), )*
+                }
+            }
+
+            /// Its kind.
+            pub fn kind(&self) -> EntryKind {
+                match self {
+                    $( Entry::$kind(_) => EntryKind::$kind, )*
+                }
+            }
+
+            /// Its position in the log.
+            pub fn seq(&self) -> u64 {
+                match self {
+                    $( Entry::$kind(entry) => entry.seq, )*
+                }
+            }
+
+            /// Borrows from nothing any more.
+            pub fn into_owned(self) -> Entry<'static> {
+                match self {
+                    $( Entry::$kind(entry) => Entry::$kind(entry.into_owned()), )*
+                }
+            }
+
+            /// The first field in which two entries differ, with both values as text.
+            pub fn difference(&self, other: &Self) -> Option<Difference> {
+                match (self, other) {
+                    $( (Entry::$kind(one), Entry::$kind(other)) => one.difference(other), )*
+                    (one, other) => Some(Difference::of("kind", &one.kind(), &other.kind())),
+                }
+            }
+        }
+
+        $(
+            impl $entry<'_> {
+                /// Appends the entry's bytes to `out`.
+                pub fn write(&self, out: &mut Vec<u8>) {
+                    let mut writer = declare::EntryWriter::new(EntryKind::$kind, out);
+                    self.members(&mut writer);
+                    writer.end();
+                }
+            }
+        )*
+    };
+}
+
+kinds! {
+    /// The first entry of a log.
+    Genesis = "genesis": Genesis,
+    /// A thought.
+    Thought = "thought": ThoughtEntry,
+    /// A snapshot of a roadmap.
+    Snapshot = "snapshot": SnapshotEntry,
+    /// An event of a session.
+    Event = "event": EventEntry,
+    /// A stored brief.
+    Brief = "brief": BriefEntry,
+    /// A change of the log's keys.
+    Key = "key": KeyEntry,
+    /// A record was blanked.
+    Redaction = "redaction": RedactionEntry,
+    /// The log continues another one.
+    Continuation = "continuation": ContinuationEntry,
+}
+
+/// The kind that the bytes of an entry name. A quote inside a text is escaped, so the pattern is found as a key alone.
+fn kind_of(bytes: &[u8]) -> Option<EntryKind> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (_, rest) = text.split_once("\"kind\":\"")?;
+    rest.split_once('"')?.0.parse().ok()
+}
+
+impl fmt::Display for EntryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no kind of entry.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of entry")]
+pub struct UnknownKind(pub String);
+
+impl FromStr for EntryKind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<EntryKind, UnknownKind> {
+        EntryKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.as_str() == word)
+            .ok_or_else(|| UnknownKind(crate::preview::preview(word, 40).into_owned()))
+    }
+}
 
 /// Random bytes that keep a [`metadata_commitment`] from being guessed; they are stored beside the metadata.
 pub type Salt = [u8; 32];
@@ -65,29 +197,30 @@ mod tests {
 
     use super::*;
     use crate::canonical;
+    use crate::thought::ThoughtType;
 
     fn entry() -> ThoughtEntry<'static> {
         ThoughtEntry {
-            action_id: Some("commit \"1\""),
-            agent_id: "a1",
+            action_id: Some("commit \"1\"".into()),
+            agent_id: "a1".into(),
             brief_id: None,
             chain_hash: Sha::of(b"chain"),
             content_hash: Sha::of(b"content"),
             content_length: 7,
             context_id: Some(12),
             hash: Sha::of(b"hash"),
-            id: "r1",
+            id: "r1".into(),
             idempotency_key: None,
             metadata_commitment: Some(metadata_commitment(&[7; 32], b"{}")),
-            parent_id: Some("r0"),
+            parent_id: Some("r0".into()),
             position: 3,
             prev_hash: Sha::ZERO,
             seq: 9,
-            session_id: "s1",
+            session_id: "s1".into(),
             step_index: 4,
-            task_id: "t1",
-            timestamp: "2026-04-17T00:00:00Z",
-            kind: "plan",
+            task_id: "t1".into(),
+            timestamp: "2026-04-17T00:00:00Z".into(),
+            kind: ThoughtType::Plan,
         }
     }
 
@@ -108,7 +241,8 @@ mod tests {
     fn the_bytes_of_version_1_are_frozen() {
         let mut bytes = Vec::new();
         entry().write(&mut bytes);
-        Genesis { origin: "cairn/test", timestamp: "2026-04-17T00:00:00Z" }.write(&mut bytes);
+        Genesis { seq: 0, origin: "cairn/test".into(), timestamp: "2026-04-17T00:00:00Z".into() }
+            .write(&mut bytes);
         assert_eq!(
             Sha::of(&bytes).to_string(),
             "ac9e7140ea663a5f948fc7c844ede7eca2d73af7fbd35ea9f4bcedd5ab5e6532"
@@ -123,11 +257,11 @@ mod tests {
             content_hash: Sha::of(b"content"),
             content_length: 7,
             context_id: 3,
-            created_at: "2026-04-17T00:00:00Z",
+            created_at: "2026-04-17T00:00:00Z".into(),
             metadata_commitment: None,
             node_count: 12,
             position: 1,
-            roadmap_id: "import",
+            roadmap_id: "import".into(),
             seq: 9,
         }
         .write(&mut bytes);
@@ -144,25 +278,25 @@ mod tests {
         EventEntry {
             body_hash: Sha::of(b"body"),
             body_length: 4,
-            created_at: "2026-04-17T00:00:00Z",
-            event: "turn_began",
+            created_at: "2026-04-17T00:00:00Z".into(),
+            event: "turn_began".into(),
             event_v: 1,
             idempotency_key: None,
             position: 2,
             seq: 9,
-            session_id: "s1",
+            session_id: "s1".into(),
             turn: 1,
         }
         .write(&mut bytes);
         BriefEntry {
-            brief_id: "b1",
-            created_at: "2026-04-17T00:00:00Z",
+            brief_id: "b1".into(),
+            created_at: "2026-04-17T00:00:00Z".into(),
             data_hash: Sha::of(b"data"),
             data_length: 4,
             hash: Sha::of(b"brief"),
-            node: "think",
+            node: "think".into(),
             seq: 10,
-            session_id: "s1",
+            session_id: "s1".into(),
             turn: 1,
         }
         .write(&mut bytes);
@@ -179,5 +313,166 @@ mod tests {
             metadata_commitment(&[7; 32], b"{}").to_string(),
             "7204813b88da3469d9b37525eab7411cea611dd13401dd13e609fb07d86ac348"
         );
+    }
+
+    fn one_of_each() -> Vec<Entry<'static>> {
+        let (created_at, timestamp) =
+            (Text::from("2026-04-17T00:00:00Z"), Text::from("2026-04-17T00:00:00Z"));
+        let hash = Sha::of(b"hash");
+        let all = vec![
+            Entry::Genesis(Genesis { origin: "cairn/test".into(), seq: 0, timestamp }),
+            Entry::Thought(entry()),
+            Entry::Snapshot(SnapshotEntry {
+                content_hash: hash,
+                content_length: 7,
+                context_id: 3,
+                created_at: created_at.clone(),
+                metadata_commitment: None,
+                node_count: 12,
+                position: 1,
+                roadmap_id: "import".into(),
+                seq: 9,
+            }),
+            Entry::Event(EventEntry {
+                body_hash: hash,
+                body_length: 4,
+                created_at: created_at.clone(),
+                event: "turn_began".into(),
+                event_v: 1,
+                idempotency_key: Some("tab\t \"quoted\" \\ é \u{1}".into()),
+                position: 2,
+                seq: 9,
+                session_id: "s1".into(),
+                turn: 1,
+            }),
+            Entry::Brief(BriefEntry {
+                brief_id: "b1".into(),
+                created_at: created_at.clone(),
+                data_hash: hash,
+                data_length: 4,
+                hash,
+                node: "think".into(),
+                seq: 10,
+                session_id: "s1".into(),
+                turn: 1,
+            }),
+            Entry::Key(KeyEntry {
+                created_at: created_at.clone(),
+                last_trusted_size: Some(8),
+                op: KeyOp::Revoke,
+                reason: None,
+                seq: 9,
+                vkey: "a+b+c".into(),
+            }),
+            Entry::Redaction(RedactionEntry {
+                actor: "ann".into(),
+                content_hash: hash,
+                created_at: created_at.clone(),
+                fields: vec!["content".into(), "metadata".into()],
+                reason: "a name".into(),
+                seq: 11,
+                target_id: "r1".into(),
+                target_kind: EntryKind::Thought,
+                target_seq: 3,
+            }),
+            Entry::Continuation(ContinuationEntry {
+                actor: "ann".into(),
+                created_at,
+                origin: "cairn/old".into(),
+                reason: "disk lost".into(),
+                root: hash,
+                seq: 1,
+                size: 12,
+            }),
+        ];
+        assert_eq!(all.iter().map(Entry::kind).collect::<Vec<_>>(), EntryKind::ALL);
+        all
+    }
+
+    fn bytes_of(entry: &Entry<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        entry.write(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn every_kind_is_canonical_json_and_is_read_back() {
+        for entry in one_of_each() {
+            let bytes = bytes_of(&entry);
+            let value: Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(canonical::to_bytes(&value).unwrap(), bytes, "{}", entry.kind());
+            assert_eq!(value["kind"], entry.kind().as_str());
+            let read = Entry::parse(&bytes).unwrap();
+            assert_eq!(read, entry);
+            assert_eq!(read.difference(&entry), None);
+            assert_eq!(read.into_owned(), entry);
+        }
+    }
+
+    /// A reader that took one byte for another would let two entries have one meaning.
+    #[test]
+    fn no_other_bytes_are_read_as_the_same_entry() {
+        for entry in one_of_each() {
+            let bytes = bytes_of(&entry);
+            for at in 0..bytes.len() {
+                let mut changed = bytes.clone();
+                for byte in 0..=255 {
+                    changed[at] = byte;
+                    if byte != bytes[at] {
+                        let read = Entry::parse(&changed);
+                        assert!(
+                            read.is_none_or(|read| read != entry && bytes_of(&read) == changed),
+                            "{at} {byte}"
+                        );
+                    }
+                }
+                for changed in
+                    [[&bytes[..at], &bytes[at + 1..]].concat(), [&bytes[..at], b",", &bytes[at..]].concat()]
+                {
+                    let read = Entry::parse(&changed);
+                    assert!(
+                        read.is_none_or(|read| bytes_of(&read) == changed),
+                        "{}",
+                        String::from_utf8_lossy(&changed)
+                    );
+                }
+            }
+            for more in [&b" "[..], b"\n", b"}", b"{}"] {
+                assert_eq!(Entry::parse(&[&bytes[..], more].concat()), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_spelling_that_is_not_canonical_is_refused() {
+        let text = String::from_utf8(bytes_of(&one_of_each()[3])).unwrap();
+        for (from, to) in [
+            ("\"turn\":1", "\"turn\":01"),
+            ("\"turn\":1", "\"turn\":1.0"),
+            ("\"turn\":1", "\"turn\":9007199254740992"),
+            ("\"turn\":1", "\"turn\":-1"),
+            ("\"s1\"", "\"\\u0073\\u0031\""),
+            ("\\t", "\\u0009"),
+            ("é", "\\u00e9"),
+            ("\"v\":1", "\"v\":2"),
+            ("\"v\":1", "\"v\":1,\"w\":1"),
+            ("\"turn\":1,", ""),
+            (",\"turn\":1", ",\"turn\":1,\"turn\":1"),
+            ("{", "{ "),
+        ] {
+            assert!(text.contains(from), "{from}");
+            assert_eq!(Entry::parse(text.replacen(from, to, 1).as_bytes()), None, "{to}");
+        }
+    }
+
+    #[test]
+    fn a_difference_names_the_field_and_both_values() {
+        let other = ThoughtEntry { action_id: None, ..entry() };
+        let difference = entry().difference(&other).unwrap();
+        assert_eq!(
+            (difference.field, &*difference.expected, &*difference.actual),
+            ("action_id", "commit \"1\"", "nothing")
+        );
+        assert_eq!(ThoughtEntry::FIELDS.len(), 20);
     }
 }

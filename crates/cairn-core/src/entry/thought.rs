@@ -1,81 +1,52 @@
 //! Entries that record thoughts.
 
-use super::{THOUGHT, VERSION};
-use crate::canonical::ObjectWriter;
+use super::declare::entry;
+use super::field::Text;
 use crate::hash::Sha;
+use crate::thought::ThoughtType;
 
-/// An entry that records a thought, borrowed from wherever its fields live.
-#[derive(Debug, Clone, Copy)]
-pub struct ThoughtEntry<'a> {
-    /// The action it led to.
-    pub action_id: Option<&'a str>,
-    /// Who thought it.
-    pub agent_id: &'a str,
-    /// The brief it was based on.
-    pub brief_id: Option<&'a str>,
-    /// The link of the session tree.
-    pub chain_hash: Sha,
-    /// Stands for the content.
-    pub content_hash: Sha,
-    /// Bytes of content.
-    pub content_length: u64,
-    /// The plan snapshot it was based on.
-    pub context_id: Option<u64>,
-    /// The link of the task chain.
-    pub hash: Sha,
-    /// The thought's id.
-    pub id: &'a str,
-    /// The caller's key, if it gave one.
-    pub idempotency_key: Option<&'a str>,
-    /// Stands for the metadata.
-    pub metadata_commitment: Option<Sha>,
-    /// The thought it follows from.
-    pub parent_id: Option<&'a str>,
-    /// Position in the task chain, from 0.
-    pub position: u64,
-    /// The `hash` before it in the task chain.
-    pub prev_hash: Sha,
-    /// Position in the log.
-    pub seq: u64,
-    /// The session it belongs to.
-    pub session_id: &'a str,
-    /// Position in the session, from 0.
-    pub step_index: u64,
-    /// The task it belongs to.
-    pub task_id: &'a str,
-    /// When it was recorded, as text.
-    pub timestamp: &'a str,
-    /// The word for its type.
-    pub kind: &'a str,
-}
-
-impl ThoughtEntry<'_> {
-    /// Appends the entry's bytes to `out`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let mut object = ObjectWriter::new(out);
-        object
-            .text_or_null("action_id", self.action_id)
-            .text("agent_id", self.agent_id)
-            .text_or_null("brief_id", self.brief_id)
-            .sha("chain_hash", &self.chain_hash)
-            .sha("content_hash", &self.content_hash)
-            .number("content_length", self.content_length)
-            .number_or_null("context_id", self.context_id)
-            .sha("hash", &self.hash)
-            .text("id", self.id)
-            .text_or_null("idempotency_key", self.idempotency_key)
-            .text("kind", THOUGHT)
-            .sha_or_null("metadata_commitment", self.metadata_commitment.as_ref())
-            .text_or_null("parent_id", self.parent_id)
-            .number("position", self.position)
-            .sha("prev_hash", &self.prev_hash)
-            .number("seq", self.seq)
-            .text("session_id", self.session_id)
-            .number("step_index", self.step_index)
-            .text("task_id", self.task_id)
-            .text("timestamp", self.timestamp)
-            .text("type", self.kind)
-            .number("v", VERSION);
-        object.end();
+entry! {
+    /// An entry that records a thought, borrowed from wherever its fields live.
+    ThoughtEntry<'a> {
+        /// The action it led to.
+        action_id: Option<Text<'a>>,
+        /// Who thought it.
+        agent_id: Text<'a>,
+        /// The brief it was based on.
+        brief_id: Option<Text<'a>>,
+        /// The link of the session tree.
+        chain_hash: Sha,
+        /// Stands for the content.
+        content_hash: Sha,
+        /// Bytes of content.
+        content_length: u64,
+        /// The plan snapshot it was based on.
+        context_id: Option<u64>,
+        /// The link of the task chain.
+        hash: Sha,
+        /// The thought's id.
+        id: Text<'a>,
+        /// The caller's key, if it gave one.
+        idempotency_key: Option<Text<'a>>,
+        /// Stands for the metadata.
+        metadata_commitment: Option<Sha>,
+        /// The thought it follows from.
+        parent_id: Option<Text<'a>>,
+        /// Position in the task chain, from 0.
+        position: u64,
+        /// The `hash` before it in the task chain.
+        prev_hash: Sha,
+        /// Position in the log.
+        seq: u64,
+        /// The session it belongs to.
+        session_id: Text<'a>,
+        /// Position in the session, from 0.
+        step_index: u64,
+        /// The task it belongs to.
+        task_id: Text<'a>,
+        /// When it was recorded, as text.
+        timestamp: Text<'a>,
+        /// Which of the four types.
+        kind ("type"): ThoughtType,
     }
 }

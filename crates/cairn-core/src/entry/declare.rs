@@ -1,0 +1,150 @@
+//! The declaration of an entry: its fields, once, in the order of their keys.
+
+use super::field::Field;
+use super::{EntryKind, VERSION};
+use crate::canonical::write_string;
+
+/// Declares one kind of entry. The declaration gives the type, the writer and the strict reader.
+///
+/// Fields stand in the order of their keys, which is that of canonical JSON. `kind` and `v` belong to every entry and
+/// are not declared.
+macro_rules! entry {
+    (
+        $(#[$doc:meta])*
+        $name:ident<$life:lifetime> {
+            $( $(#[$field_doc:meta])* $field:ident $(($key:literal))?: $type:ty, )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name<$life> {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        impl<$life> $name<$life> {
+            /// The keys of its fields, in order.
+            pub const FIELDS: &'static [&'static str] = &[$( $crate::entry::declare::key!($field $($key)?) ),*];
+
+            pub(super) fn members(&self, out: &mut $crate::entry::declare::EntryWriter<'_>) {
+                $( out.member($crate::entry::declare::key!($field $($key)?), &self.$field); )*
+            }
+
+            pub(super) fn read(reader: &mut $crate::entry::EntryReader<$life>) -> Option<Self> {
+                $( let $field = reader.member($crate::entry::declare::key!($field $($key)?))?; )*
+                Some($name { $($field),* })
+            }
+
+            /// Borrows from nothing any more.
+            pub fn into_owned(self) -> $name<'static> {
+                $name { $($field: $crate::entry::Field::into_owned(self.$field)),* }
+            }
+
+            /// The first field in which two entries differ, with both values as text.
+            pub fn difference(&self, other: &Self) -> Option<$crate::entry::Difference> {
+                $(
+                    if self.$field != other.$field {
+                        return Some($crate::entry::Difference::of(
+                            $crate::entry::declare::key!($field $($key)?), &self.$field, &other.$field,
+                        ));
+                    }
+                )*
+                None
+            }
+        }
+    };
+}
+pub(super) use entry;
+
+/// The key of a field: its name, unless another is given.
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+pub(super) use key;
+
+/// Writes the members of an entry, with `kind` and `v` at their places.
+pub(super) struct EntryWriter<'o> {
+    out: &'o mut Vec<u8>,
+    last: &'static str,
+    kind: EntryKind,
+}
+
+impl<'o> EntryWriter<'o> {
+    pub fn new(kind: EntryKind, out: &'o mut Vec<u8>) -> EntryWriter<'o> {
+        out.push(b'{');
+        EntryWriter { out, last: "", kind }
+    }
+
+    #[inline]
+    pub fn member<'a>(&mut self, key: &'static str, value: &impl Field<'a>) {
+        debug_assert!(self.last < key, "key {key} after {}", self.last);
+        self.common(key);
+        self.key(key);
+        value.write(self.out);
+    }
+
+    pub fn end(mut self) {
+        // Sorts behind every key.
+        self.common("\u{7f}");
+        self.out.push(b'}');
+    }
+
+    #[inline]
+    fn common(&mut self, key: &'static str) {
+        if self.last < "kind" && "kind" < key {
+            self.key("kind");
+            write_string(self.kind.as_str(), self.out);
+        }
+        if self.last < "v" && "v" < key {
+            self.key("v");
+            VERSION.write(self.out);
+        }
+    }
+
+    #[inline]
+    fn key(&mut self, key: &'static str) {
+        if !self.last.is_empty() {
+            self.out.push(b',');
+        }
+        self.out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.last = key;
+    }
+}
+
+/// A field in which two entries of one kind differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Its key.
+    pub field: &'static str,
+    /// The value in the first.
+    pub expected: String,
+    /// The value in the second.
+    pub actual: String,
+}
+
+impl Difference {
+    pub(super) fn of<'a>(
+        field: &'static str,
+        expected: &impl Field<'a>,
+        actual: &impl Field<'a>,
+    ) -> Difference {
+        Difference { field, expected: shown(expected), actual: shown(actual) }
+    }
+}
+
+/// A value as findings show it.
+fn shown<'a>(value: &impl Field<'a>) -> String {
+    let mut json = Vec::new();
+    value.write(&mut json);
+    match serde_json::from_slice(&json) {
+        Ok(serde_json::Value::Null) => "nothing".to_string(),
+        Ok(serde_json::Value::String(text)) => text,
+        _ => String::from_utf8_lossy(&json).into_owned(),
+    }
+}
