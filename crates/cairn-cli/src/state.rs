@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cairn::core::entry::KeyOp;
 use cairn::{Address, Cairn, KeyFolder, KeySigner, Options, Signer};
 
 use crate::error::CliError;
@@ -138,7 +139,7 @@ impl SignedElsewhere {
         if !keys.keys(&origin).map_err(CliError::refused)?.is_empty() {
             return Ok(None);
         }
-        let newest = cairn.key_changes()?.into_iter().rfind(|change| change.op == "add");
+        let newest = cairn.key_changes()?.into_iter().rfind(|change| change.op == KeyOp::Add);
         Ok(newest.map(|change| {
             // The name of a key without the key.
             let key = change.vkey.rsplit_once('+').map_or(&*change.vkey, |(id, _)| id).to_string();

@@ -4,18 +4,19 @@
 //! log. A record that passes says what was recorded, as far as the log itself holds; [`crate::Cairn::verify`] checks that.
 
 use cairn_core::Sha;
-use cairn_core::entry::{BriefEntry, EventEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{
+    BriefEntry, EventEntry, RedactionEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment,
+};
 use cairn_core::log::leaf_hash;
 use cairn_core::redaction::Redaction;
 use cairn_core::thought::Thought;
 use serde_json::{Map, Value};
 
 use crate::context::ContextHead;
-use crate::redact::Said;
 use crate::store::{
     Damage, EventText, Leaves, Read, ReadBrief, ReadContext, ReadThought, RedactionLeaf, StoreError,
 };
-use crate::verify::InLog;
+use crate::verify::{InLog, read_redaction};
 
 const DIFFERS: &str = "what is stored does not match its hash in the log";
 const NO_ENTRY: &str = "its entry in the log is missing";
@@ -52,14 +53,14 @@ fn parsed(seq: u64, metadata: Option<&str>) -> Read<Option<Map<String, Value>>> 
 }
 
 /// Checks the entry of a redaction of the record at `target_seq`.
-pub(crate) fn redaction(entry: &RedactionLeaf, target_seq: u64) -> Read<Said> {
+pub(crate) fn redaction(entry: &RedactionLeaf, target_seq: u64) -> Read<RedactionEntry<'static>> {
     let sound = leaf_hash(&entry.leaf).0[..] == entry.hash[..] && entry.seq > target_seq;
-    let said = Said::read(&entry.leaf).filter(|said| sound && said.target_seq == target_seq);
+    let said = read_redaction(&entry.leaf).filter(|said| sound && said.target_seq == target_seq);
     said.ok_or_else(|| Damage::at(entry.seq, DIFFERS))
 }
 
 /// Checks both entries of a redacted record; returns its own, and what the redaction says.
-fn redacted(seq: u64, leaves: &Leaves, entry_hash: Option<&Sha>) -> Read<(InLog, Said)> {
+fn redacted(seq: u64, leaves: &Leaves, entry_hash: Option<&Sha>) -> Read<(InLog, RedactionEntry<'static>)> {
     compare(seq, entry_hash, &leaves.own)?;
     let in_log = InLog::read(&leaves.own).ok_or_else(|| Damage::at(seq, DIFFERS))?;
     let said = redaction(&leaves.redaction, seq)?;
@@ -77,7 +78,7 @@ pub(crate) fn thought(read: ReadThought, buffer: &mut Vec<u8>) -> Read<Thought> 
         read.leaves.as_ref().map(|leaves| redacted(seq, leaves, read.entry_hash.as_ref())).transpose()?;
     let content_length = match (&erased, has_content) {
         (_, true) => thought.content.len() as u64,
-        (Some((in_log, said)), false) if said.blanked("content") => in_log.content_length,
+        (Some((in_log, said)), false) if said.blanks("content") => in_log.content_length,
         _ => return Err(Damage::at(seq, ERASED)),
     };
     if has_content && Sha::of(thought.content.as_bytes()) != thought.content_hash {
@@ -89,26 +90,26 @@ pub(crate) fn thought(read: ReadThought, buffer: &mut Vec<u8>) -> Read<Thought> 
     };
     buffer.clear();
     ThoughtEntry {
-        action_id: thought.action_id.as_ref().map(|id| id.as_str()),
-        agent_id: thought.agent_id.as_str(),
-        brief_id: thought.brief_id.as_ref().map(|id| id.as_str()),
+        action_id: thought.action_id.as_ref().map(|id| id.as_str().into()),
+        agent_id: thought.agent_id.as_str().into(),
+        brief_id: thought.brief_id.as_ref().map(|id| id.as_str().into()),
         chain_hash: thought.chain_hash,
         content_hash: thought.content_hash,
         content_length,
         context_id: thought.context_id,
         hash: thought.hash,
-        id: thought.id.as_str(),
-        idempotency_key: idempotency_key.as_deref(),
+        id: thought.id.as_str().into(),
+        idempotency_key: idempotency_key.as_deref().map(Into::into),
         metadata_commitment,
-        parent_id: thought.parent_id.as_ref().map(|id| id.as_str()),
+        parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
         position,
         prev_hash: thought.prev_hash,
         seq,
-        session_id: thought.session_id.as_str(),
+        session_id: thought.session_id.as_str().into(),
         step_index: thought.step_index,
-        task_id: thought.task_id.as_str(),
-        timestamp: thought.timestamp.as_str(),
-        kind: thought.kind.as_str(),
+        task_id: thought.task_id.as_str().into(),
+        timestamp: thought.timestamp.as_str().into(),
+        kind: thought.kind,
     }
     .write(buffer);
     compare(seq, read.entry_hash.as_ref(), buffer)?;
@@ -129,11 +130,11 @@ pub(crate) fn context(read: ReadContext, buffer: &mut Vec<u8>) -> Read<ContextHe
         content_hash: head.content_hash,
         content_length,
         context_id: head.context_id,
-        created_at: head.created_at.as_str(),
+        created_at: head.created_at.as_str().into(),
         metadata_commitment: committed(seq, metadata.as_deref(), salt.as_ref())?,
         node_count: head.node_count,
         position,
-        roadmap_id: head.roadmap_id.as_str(),
+        roadmap_id: head.roadmap_id.as_str().into(),
         seq,
     }
     .write(buffer);
@@ -151,13 +152,13 @@ pub(crate) fn event(event: &EventText<'_>, session_id: &str, buffer: &mut Vec<u8
     EventEntry {
         body_hash: Sha::of(event.body.as_bytes()),
         body_length: event.body.len() as u64,
-        created_at: event.created_at,
-        event: event.kind,
+        created_at: event.created_at.into(),
+        event: event.kind.into(),
         event_v: event.v,
-        idempotency_key: event.idempotency_key,
+        idempotency_key: event.idempotency_key.map(Into::into),
         position: event.position,
         seq: event.seq,
-        session_id: event.session_id,
+        session_id: event.session_id.into(),
         turn: event.turn,
     }
     .write(buffer);
@@ -177,14 +178,14 @@ pub(crate) fn brief(read: &ReadBrief, buffer: &mut Vec<u8>) -> Read<Option<Redac
     };
     buffer.clear();
     BriefEntry {
-        brief_id: read.id.as_str(),
-        created_at: read.created_at.as_str(),
+        brief_id: read.id.as_str().into(),
+        created_at: read.created_at.as_str().into(),
         data_hash,
         data_length,
         hash: read.hash,
-        node: &read.node,
+        node: read.node.as_str().into(),
         seq,
-        session_id: read.session_id.as_str(),
+        session_id: read.session_id.as_str().into(),
         turn: read.turn,
     }
     .write(buffer);

@@ -1,9 +1,10 @@
 //! Entries of the log, one after the other, as their bytes tell of them.
 
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, REDACTION};
+use cairn_core::entry::{Entry, EntryKind, Text};
 use cairn_core::log::leaf_hash;
-use serde::{Deserialize, Serialize};
+use cairn_core::thought::ThoughtType;
+use serde::Serialize;
 
 use crate::error::Result;
 use crate::handle::Cairn;
@@ -15,11 +16,11 @@ use crate::thoughts::MAX_PAGE_RECORDS;
 pub struct EntryHead {
     /// Position in the log.
     pub seq: u64,
-    /// `thought`, `snapshot`, `event`, `brief`, `redaction`, `key`, `genesis` or `continuation`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: EntryKind,
     /// The type of a thought.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub thought_type: Option<String>,
+    pub thought_type: Option<ThoughtType>,
     /// The session it belongs to.
     pub session_id: Option<String>,
     /// The task it belongs to.
@@ -46,48 +47,55 @@ pub struct EntryView {
     pub leaf: String,
 }
 
-/// The fields of all kinds of entries that tell what one is about.
-#[derive(Deserialize)]
-struct Fields {
-    seq: u64,
-    kind: String,
-    #[serde(rename = "type")]
-    thought_type: Option<String>,
-    session_id: Option<String>,
-    task_id: Option<String>,
-    id: Option<String>,
-    brief_id: Option<String>,
-    target_id: Option<String>,
-    context_id: Option<u64>,
-    roadmap_id: Option<String>,
-    timestamp: Option<String>,
-    created_at: Option<String>,
-}
-
 impl EntryHead {
     /// Reads the bytes at a position; none if they are not those of an entry there.
     fn read(seq: u64, leaf: &[u8]) -> Option<EntryHead> {
-        let fields: Fields = serde_json::from_slice(leaf).ok()?;
-        if fields.seq != seq {
-            return None;
-        }
-        let id = match fields.kind.as_str() {
-            BRIEF => fields.brief_id,
-            REDACTION => fields.target_id,
-            _ => fields.id,
-        };
-        Some(EntryHead {
+        let entry = Entry::parse(leaf).filter(|entry| entry.seq() == seq)?;
+        let mut head = EntryHead {
             seq,
-            id,
-            kind: fields.kind,
-            thought_type: fields.thought_type,
-            session_id: fields.session_id,
-            task_id: fields.task_id,
-            context_id: fields.context_id,
-            roadmap_id: fields.roadmap_id,
-            timestamp: fields.timestamp.or(fields.created_at),
+            kind: entry.kind(),
+            thought_type: None,
+            session_id: None,
+            task_id: None,
+            id: None,
+            context_id: None,
+            roadmap_id: None,
+            timestamp: None,
             leaf_hash: leaf_hash(leaf),
-        })
+        };
+        let text = |text: Text<'_>| Some(text.into_owned());
+        head.timestamp = match entry {
+            Entry::Thought(entry) => {
+                head.thought_type = Some(entry.kind);
+                head.session_id = text(entry.session_id);
+                head.task_id = text(entry.task_id);
+                head.id = text(entry.id);
+                head.context_id = entry.context_id;
+                text(entry.timestamp)
+            }
+            Entry::Snapshot(entry) => {
+                head.context_id = Some(entry.context_id);
+                head.roadmap_id = text(entry.roadmap_id);
+                text(entry.created_at)
+            }
+            Entry::Event(entry) => {
+                head.session_id = text(entry.session_id);
+                text(entry.created_at)
+            }
+            Entry::Brief(entry) => {
+                head.session_id = text(entry.session_id);
+                head.id = text(entry.brief_id);
+                text(entry.created_at)
+            }
+            Entry::Redaction(entry) => {
+                head.id = text(entry.target_id);
+                Some(entry.created_at.to_string())
+            }
+            Entry::Genesis(entry) => text(entry.timestamp),
+            Entry::Key(entry) => text(entry.created_at),
+            Entry::Continuation(entry) => text(entry.created_at),
+        };
+        Some(head)
     }
 }
 

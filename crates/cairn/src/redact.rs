@@ -5,11 +5,10 @@
 
 mod erased;
 mod pieces;
-mod said;
 
 use cairn_core::Sha;
 use cairn_core::canonical;
-use cairn_core::entry::BRIEF;
+use cairn_core::entry::EntryKind;
 use cairn_core::id::{AgentId, BriefId};
 use cairn_core::redaction::MAX_REASON;
 use cairn_core::thought::Issue;
@@ -24,7 +23,6 @@ use crate::writer::{Blanked, RedactRequest};
 
 pub(crate) use erased::Erased;
 pub(crate) use pieces::Pieces;
-pub(crate) use said::Said;
 
 /// How many briefs that repeat a text are named.
 const MOST_BRIEFS: u64 = 100;
@@ -50,7 +48,7 @@ pub struct Redacted {
     /// The id of the record.
     pub id: String,
     /// `thought` or `brief`.
-    pub kind: &'static str,
+    pub kind: EntryKind,
     /// What was blanked: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief, `data`.
     pub fields: Vec<&'static str>,
     /// Who did it.
@@ -115,7 +113,7 @@ impl Cairn {
     /// Stored briefs that show the first line of a thought.
     fn repeated_in(&self, target: &Target) -> Result<Vec<BriefId>> {
         let text = match &target.text {
-            Some(text) if target.kind != BRIEF && target.key.is_none() => text,
+            Some(text) if target.kind != EntryKind::Brief && target.key.is_none() => text,
             _ => return Ok(Vec::new()),
         };
         let seen: String = text.chars().take(FIRST_LINE).collect();

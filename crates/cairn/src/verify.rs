@@ -414,7 +414,7 @@ pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey, THIS_MACHINE};
 pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;
 /// Whether a redaction can name these fields.
-pub(crate) use redaction::{InLog, possible_fields};
+pub(crate) use redaction::{InLog, possible_fields, read_redaction};
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
@@ -423,7 +423,7 @@ pub(crate) use memory::verify_brief as verify_brief_entry;
 /// The contents that an event names.
 pub(crate) use memory::{bodies_of, named_bodies};
 /// Whose signatures count.
-pub(crate) use trust::{KeyChange, Trust};
+pub(crate) use trust::Trust;
 /// Names entries that are not there.
 pub(crate) use whole::missing as missing_entries;
 

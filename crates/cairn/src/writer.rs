@@ -35,7 +35,6 @@ use crate::proof::Message;
 use crate::seal::SealKey;
 use crate::store::sqlite::BUSY;
 use crate::store::{Append, Need, Needs, StoreError, StoreWriter};
-pub(crate) use about_log::is_sound as is_sound_about_log;
 pub(crate) use capture::Capture;
 use heads::Heads;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};

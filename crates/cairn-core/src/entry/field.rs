@@ -153,5 +153,6 @@ macro_rules! word {
 }
 pub(super) use word;
 
+word!(crate::time::Timestamp, |text| crate::time::Timestamp::parse(text).ok());
 word!(EntryKind, |text| text.parse().ok());
 word!(crate::thought::ThoughtType, |text| text.parse().ok());

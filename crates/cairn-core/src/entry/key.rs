@@ -1,10 +1,13 @@
 //! Entries that record which keys sign the log.
 
+use serde::{Deserialize, Serialize};
+
 use super::declare::entry;
 use super::field::{Text, word};
 
 /// What happens to a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum KeyOp {
     /// From here on it signs the log.
     Add,
@@ -27,6 +30,12 @@ impl KeyOp {
     /// The op with this word.
     pub fn from_word(word: &str) -> Option<KeyOp> {
         [KeyOp::Add, KeyOp::Retire, KeyOp::Revoke].into_iter().find(|op| op.as_str() == word)
+    }
+}
+
+impl std::fmt::Display for KeyOp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

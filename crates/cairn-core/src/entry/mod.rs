@@ -66,6 +66,7 @@ macro_rules! kinds {
 
         /// An entry of the log.
         #[derive(Debug, Clone, PartialEq, Eq)]
+        #[expect(clippy::large_enum_variant, reason = "most entries are of the largest kind, and boxing each costs more")]
         pub enum Entry<'a> {
             $( $(#[$doc])* $kind($entry<'a>), )*
         }
@@ -198,6 +199,7 @@ mod tests {
     use super::*;
     use crate::canonical;
     use crate::thought::ThoughtType;
+    use crate::time::Timestamp;
 
     fn entry() -> ThoughtEntry<'static> {
         ThoughtEntry {
@@ -367,7 +369,7 @@ mod tests {
             Entry::Redaction(RedactionEntry {
                 actor: "ann".into(),
                 content_hash: hash,
-                created_at: created_at.clone(),
+                created_at: Timestamp::parse(&*created_at).unwrap(),
                 fields: vec!["content".into(), "metadata".into()],
                 reason: "a name".into(),
                 seq: 11,

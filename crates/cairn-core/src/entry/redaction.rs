@@ -4,6 +4,8 @@ use super::EntryKind;
 use super::declare::entry;
 use super::field::Text;
 use crate::hash::Sha;
+use crate::redaction::Redaction;
+use crate::time::Timestamp;
 
 entry! {
     /// An entry that records a redaction, borrowed from wherever its fields live. The target keeps its hashes, so every
@@ -13,8 +15,8 @@ entry! {
         actor: Text<'a>,
         /// What stood for the blanked content, and still does.
         content_hash: Sha,
-        /// When, as text.
-        created_at: Text<'a>,
+        /// When.
+        created_at: Timestamp,
         /// The blanked fields, such as `content` and `metadata`, or `seal_key`.
         fields: Vec<Text<'a>>,
         /// Why.
@@ -30,6 +32,18 @@ entry! {
     }
 }
 
+impl RedactionEntry<'_> {
+    /// Whether a field was blanked.
+    pub fn blanks(&self, field: &str) -> bool {
+        self.fields.iter().any(|blanked| blanked == field)
+    }
+
+    /// As readers are told.
+    pub fn redaction(&self) -> Redaction {
+        Redaction { by: self.actor.to_string(), at: self.created_at.clone(), reason: self.reason.to_string() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,7 +56,7 @@ mod tests {
         RedactionEntry {
             actor: "ann".into(),
             content_hash: Sha::of(b"content"),
-            created_at: "2026-04-17T00:00:00Z".into(),
+            created_at: Timestamp::parse("2026-04-17T00:00:00Z").unwrap(),
             fields: vec!["content".into(), "metadata".into()],
             reason: "a name".into(),
             seq: 11,

@@ -83,7 +83,7 @@ impl Adding {
             for entry in &load.entries {
                 rows.insert(entry)?;
                 if let Leaf::Redaction(leaf) = &entry.leaf
-                    && leaf.target_seq.0 < prefix
+                    && leaf.target_seq < prefix
                 {
                     erased.extend(rows.erase(leaf)?.as_ref().map(Erased::of));
                 }

@@ -124,7 +124,7 @@ impl Checker {
                 records::brief(&mut self.links, leaf, data.as_deref())
             }
             Leaf::Key(leaf) => {
-                checkpoints.change_of_keys(leaf);
+                checkpoints.change_of_keys(leaf.clone());
                 None
             }
             Leaf::Redaction(leaf) => self.redactions.add(&self.links, leaf.clone()),
@@ -143,7 +143,7 @@ impl Checker {
         (!verify_inclusion(hash, seq, *size, proof, root)).then(|| {
             let message = format!("log entry {seq} is not in the tree under the root of the bundle");
             let id = match &entry.leaf {
-                Leaf::Thought(leaf, _) => Some(leaf.id.clone()),
+                Leaf::Thought(leaf, _) => Some(leaf.id.to_string()),
                 _ => None,
             };
             Finding { id, ..Finding::new(Reason::LeafMismatch, "node", message).at(seq) }

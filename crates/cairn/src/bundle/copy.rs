@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use cairn_core::Sha;
+use cairn_core::entry::Entry;
 use cairn_core::log::{leaf_hash, root};
 use cairn_core::time::Timestamp;
 
 use super::adding::{Adding, Load};
-use super::leaf::{GenesisLeaf, parse};
 use super::stored;
 use super::target::Target;
 use crate::error::{Error, OpenError};
@@ -176,8 +176,11 @@ fn named<'p>(what: &'static str, progress: &'p (dyn Fn(Progress) + Sync)) -> imp
 
 /// How a new database begins so that its first entry is that of the log.
 fn birth(audit: &dyn Audit, head: &LogHead) -> Result<Birth> {
-    let leaf = audit.leaf(0).map_err(reading)?.and_then(|leaf| String::from_utf8(leaf).ok());
-    let genesis = leaf.and_then(|leaf| parse(&leaf, GenesisLeaf::write));
+    let leaf = audit.leaf(0).map_err(reading)?.unwrap_or_default();
+    let genesis = match Entry::parse(&leaf) {
+        Some(Entry::Genesis(genesis)) => Some(genesis),
+        _ => None,
+    };
     let timestamp = genesis.and_then(|genesis| Timestamp::parse(genesis.timestamp).ok());
     match timestamp {
         Some(timestamp) => Ok(Birth { origin: head.origin.clone(), timestamp }),

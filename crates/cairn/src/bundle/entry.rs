@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, CONTINUATION, EVENT, GENESIS, KEY, REDACTION, SNAPSHOT, Salt, THOUGHT};
+use cairn_core::entry::{
+    BriefEntry, ContinuationEntry, Entry as Logged, EventEntry, Genesis, KeyEntry, RedactionEntry, Salt,
+    SnapshotEntry, ThoughtEntry,
+};
 use cairn_core::thought::SEALED;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::leaf::{
-    BriefLeaf, ContinuationLeaf, EventLeaf, GenesisLeaf, KeyLeaf, RedactionLeaf, SnapshotLeaf, ThoughtLeaf,
-    parse,
-};
 use crate::seal;
 
 /// An entry of the log with what it stands for.
@@ -29,21 +27,21 @@ pub struct Entry {
 /// What the bytes of an entry say, and what comes with them.
 pub enum Leaf {
     /// The first entry.
-    Genesis(GenesisLeaf),
+    Genesis(Genesis<'static>),
     /// A thought.
-    Thought(Box<ThoughtLeaf>, ThoughtParts),
+    Thought(Box<ThoughtEntry<'static>>, ThoughtParts),
     /// A snapshot.
-    Snapshot(SnapshotLeaf, SnapshotParts),
+    Snapshot(SnapshotEntry<'static>, SnapshotParts),
     /// An event, its body, and the contents that it is the first to name.
-    Event(EventLeaf, Option<String>, BTreeMap<Sha, String>),
+    Event(EventEntry<'static>, Option<String>, BTreeMap<Sha, String>),
     /// A brief, and what is stored of it.
-    Brief(BriefLeaf, Option<String>),
+    Brief(BriefEntry<'static>, Option<String>),
     /// A change of keys.
-    Key(KeyLeaf),
+    Key(KeyEntry<'static>),
     /// A redaction.
-    Redaction(RedactionLeaf),
+    Redaction(RedactionEntry<'static>),
     /// A continuation of another log.
-    Continuation(ContinuationLeaf),
+    Continuation(ContinuationEntry<'static>),
     /// Something that no entry says.
     Unknown,
 }
@@ -110,14 +108,14 @@ impl Entry {
     /// The position in the log that the bytes name.
     pub fn seq(&self) -> Option<u64> {
         Some(match &self.leaf {
-            Leaf::Genesis(leaf) => leaf.seq.0,
-            Leaf::Thought(leaf, _) => leaf.seq.0,
-            Leaf::Snapshot(leaf, _) => leaf.seq.0,
-            Leaf::Event(leaf, ..) => leaf.seq.0,
-            Leaf::Brief(leaf, _) => leaf.seq.0,
-            Leaf::Key(leaf) => leaf.seq.0,
-            Leaf::Redaction(leaf) => leaf.seq.0,
-            Leaf::Continuation(leaf) => leaf.seq.0,
+            Leaf::Genesis(leaf) => leaf.seq,
+            Leaf::Thought(leaf, _) => leaf.seq,
+            Leaf::Snapshot(leaf, _) => leaf.seq,
+            Leaf::Event(leaf, ..) => leaf.seq,
+            Leaf::Brief(leaf, _) => leaf.seq,
+            Leaf::Key(leaf) => leaf.seq,
+            Leaf::Redaction(leaf) => leaf.seq,
+            Leaf::Continuation(leaf) => leaf.seq,
             Leaf::Unknown => return None,
         })
     }
@@ -125,25 +123,17 @@ impl Entry {
 
 /// Reads the bytes of an entry, and takes what comes with them out of the line.
 fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String> {
-    #[derive(Deserialize)]
-    struct Kind {
-        kind: String,
-    }
-    let Ok(Kind { kind }) = serde_json::from_str(bytes) else { return Ok(Leaf::Unknown) };
-    let leaf = match kind.as_str() {
-        GENESIS => parse(bytes, GenesisLeaf::write).map(Leaf::Genesis),
-        THOUGHT => {
-            parse(bytes, ThoughtLeaf::write).map(|leaf| Leaf::Thought(Box::new(leaf), ThoughtParts::none()))
-        }
-        SNAPSHOT => parse(bytes, SnapshotLeaf::write).map(|leaf| Leaf::Snapshot(leaf, SnapshotParts::none())),
-        EVENT => parse(bytes, EventLeaf::write).map(|leaf| Leaf::Event(leaf, None, BTreeMap::new())),
-        BRIEF => parse(bytes, BriefLeaf::write).map(|leaf| Leaf::Brief(leaf, None)),
-        KEY => parse(bytes, KeyLeaf::write).map(Leaf::Key),
-        REDACTION => parse(bytes, RedactionLeaf::write).map(Leaf::Redaction),
-        CONTINUATION => parse(bytes, ContinuationLeaf::write).map(Leaf::Continuation),
-        _ => None,
+    let mut leaf = match Logged::parse(bytes.as_bytes()).map(Logged::into_owned) {
+        None => Leaf::Unknown,
+        Some(Logged::Genesis(entry)) => Leaf::Genesis(entry),
+        Some(Logged::Thought(entry)) => Leaf::Thought(Box::new(entry), ThoughtParts::none()),
+        Some(Logged::Snapshot(entry)) => Leaf::Snapshot(entry, SnapshotParts::none()),
+        Some(Logged::Event(entry)) => Leaf::Event(entry, None, BTreeMap::new()),
+        Some(Logged::Brief(entry)) => Leaf::Brief(entry, None),
+        Some(Logged::Key(entry)) => Leaf::Key(entry),
+        Some(Logged::Redaction(entry)) => Leaf::Redaction(entry),
+        Some(Logged::Continuation(entry)) => Leaf::Continuation(entry),
     };
-    let mut leaf = leaf.unwrap_or(Leaf::Unknown);
     match &mut leaf {
         Leaf::Thought(_, parts) => {
             parts.content = text(line, "content")?;

@@ -6,12 +6,11 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, EVENT, KEY, REDACTION, SNAPSHOT, THOUGHT};
+use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
 use cairn_core::log::{Checkpoint, CheckpointNote, consistency, inclusion};
 use cairn_core::note::VerifyingKey;
 use cairn_core::thought::SEALED;
 
-use super::leaf::{KeyLeaf, parse};
 use super::members::Members;
 use super::write::{Lines, Object};
 use super::{ExportOptions, Exported, FORMAT, Selection, select};
@@ -54,7 +53,7 @@ fn stated(audit: &dyn Audit) -> Result<Stated> {
     let mut newest = None;
     audit.checkpoints(&mut |_, note| newest = Some(note.to_string()))?;
     let mut redacted_at = None;
-    audit.about_log(REDACTION, &mut |seq, _| redacted_at = redacted_at.max(Some(seq)))?;
+    audit.about_log(EntryKind::Redaction, &mut |seq, _| redacted_at = redacted_at.max(Some(seq)))?;
     let note = newest.and_then(|note| note.parse::<CheckpointNote>().ok());
     let usable = note.filter(|note| {
         let size = note.checkpoint().size();
@@ -217,6 +216,7 @@ impl<'a> Export<'a> {
             return Err(damaged(format!("`{column}` of {table} {seq} cannot be read")));
         }
         let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
+        let leaf = leaf.and_then(|(kind, leaf)| Some((kind.parse::<EntryKind>().ok()?, leaf)));
         let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
         if let (_, Some(finding)) = self.checker.check(scanned)? {
             return Err(Damage::at(seq, finding.message).into());
@@ -225,14 +225,14 @@ impl<'a> Export<'a> {
         let gone = || damaged(format!("what log entry {seq} records is gone"));
         let proof = self.proof(seq)?;
         self.entries += 1;
-        self.redacted += u64::from(kind == REDACTION);
+        self.redacted += u64::from(kind == EntryKind::Redaction);
         let end = |line: &mut Object<'_>| {
             if let Some(proof) = &proof {
                 line.texts("proof", proof.iter().map(String::as_str));
             }
         };
         let found = match kind {
-            THOUGHT => {
+            EntryKind::Thought => {
                 let thought = scanned.thought.ok_or_else(gone)?;
                 let sealed = thought.content.is_some_and(|content| content.starts_with(SEALED));
                 let key = if sealed { audit.seal_key(seq)? } else { None };
@@ -250,7 +250,7 @@ impl<'a> Export<'a> {
                 line.end();
                 true
             }
-            SNAPSHOT => audit.context(seq, &mut |stored| {
+            EntryKind::Snapshot => audit.context(seq, &mut |stored| {
                 let mut line = self.lines.object();
                 line.text_or_null("data", stored.data)
                     .text("leaf", leaf)
@@ -258,7 +258,7 @@ impl<'a> Export<'a> {
                 end(&mut line);
                 line.hex_or_null("salt", stored.salt).end();
             })?,
-            EVENT => {
+            EntryKind::Event => {
                 let mut text = None;
                 audit.event(seq, &mut |stored| {
                     let body = stored.body.unwrap_or_default();
@@ -281,13 +281,13 @@ impl<'a> Export<'a> {
                 line.end();
                 true
             }
-            BRIEF => audit.brief(seq, &mut |stored| {
+            EntryKind::Brief => audit.brief(seq, &mut |stored| {
                 let mut line = self.lines.object();
                 line.text_or_null("data", stored.data).text("leaf", leaf);
                 end(&mut line);
                 line.end();
             })?,
-            _ => {
+            EntryKind::Genesis | EntryKind::Key | EntryKind::Redaction | EntryKind::Continuation => {
                 let mut line = self.lines.object();
                 line.text("leaf", leaf);
                 end(&mut line);
@@ -361,9 +361,10 @@ impl<'a> Export<'a> {
     /// key follows to the one that signed the last.
     fn bridges(&self) -> Result<BTreeMap<u64, String>> {
         let mut added = Vec::new();
-        self.audit.about_log(KEY, &mut |seq, leaf| {
-            let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, KeyLeaf::write));
-            added.extend(leaf.filter(|leaf| leaf.op == "add").map(|_| seq));
+        self.audit.about_log(EntryKind::Key, &mut |seq, leaf| {
+            if matches!(Entry::parse(leaf), Some(Entry::Key(KeyEntry { op: KeyOp::Add, .. }))) {
+                added.push(seq);
+            }
         })?;
         let mut bridges = BTreeMap::new();
         let mut waiting = added.into_iter().skip(1).peekable();
@@ -384,12 +385,12 @@ impl<'a> Export<'a> {
     /// Writes the keys that the log names, and returns them.
     fn keys(&mut self) -> Result<Vec<String>> {
         let mut keys: Vec<String> = Vec::new();
-        self.audit.about_log(KEY, &mut |seq, leaf| {
-            let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, KeyLeaf::write));
-            if let Some(KeyLeaf { vkey, .. }) =
-                leaf.filter(|leaf| seq < self.stated.size && !keys.contains(&leaf.vkey))
+        self.audit.about_log(EntryKind::Key, &mut |seq, leaf| {
+            if let Some(Entry::Key(KeyEntry { vkey, .. })) = Entry::parse(leaf)
+                && seq < self.stated.size
+                && !keys.iter().any(|key| *key == vkey)
             {
-                keys.push(vkey);
+                keys.push(vkey.into_owned());
             }
         })?;
         self.lines.object().texts("keys", keys.iter().map(String::as_str)).end();

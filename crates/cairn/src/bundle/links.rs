@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cairn_core::Sha;
-use cairn_core::entry::BRIEF;
+use cairn_core::entry::{EntryKind, ThoughtEntry};
 
 use super::Selection;
-use super::leaf::ThoughtLeaf;
 
 /// How a position follows from the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,10 +96,10 @@ impl Links {
     }
 
     /// How a thought follows in its task, the position expected, and the link expected of its predecessor.
-    pub fn task(&self, leaf: &ThoughtLeaf) -> (Step, u64, Sha) {
-        let whole = self.full || matches!(&self.selection, Selection::Task(of) if *of == leaf.task_id);
-        let (expected, head) = self.tasks.get(&leaf.task_id).copied().unwrap_or((0, Sha::ZERO));
-        (step(expected, leaf.position.0, whole), expected, head)
+    pub fn task(&self, leaf: &ThoughtEntry<'_>) -> (Step, u64, Sha) {
+        let whole = self.full || matches!(&self.selection, Selection::Task(of) if leaf.task_id == *of);
+        let (expected, head) = self.tasks.get(&*leaf.task_id).copied().unwrap_or((0, Sha::ZERO));
+        (step(expected, leaf.position, whole), expected, head)
     }
 
     /// How far a session has come.
@@ -121,15 +120,15 @@ impl Links {
     }
 
     /// Remembers a thought, right or wrong.
-    pub fn add_thought(&mut self, leaf: &ThoughtLeaf) {
+    pub fn add_thought(&mut self, leaf: &ThoughtEntry<'_>) {
         if let Some(id) = leaf.context_id {
-            self.unnamed.remove(&id.0);
+            self.unnamed.remove(&id);
         }
         let session = self.session(&leaf.session_id);
-        let parent = Parent { seq: leaf.seq.0, chain_hash: leaf.chain_hash, session: session.no };
+        let parent = Parent { seq: leaf.seq, chain_hash: leaf.chain_hash, session: session.no };
         self.thoughts.insert(key(&leaf.id), parent);
-        put(&mut self.tasks, &leaf.task_id, (leaf.position.0 + 1, leaf.hash));
-        put(&mut self.sessions, &leaf.session_id, Session { steps: leaf.step_index.0 + 1, ..session });
+        put(&mut self.tasks, &leaf.task_id, (leaf.position + 1, leaf.hash));
+        put(&mut self.sessions, &leaf.session_id, Session { steps: leaf.step_index + 1, ..session });
     }
 
     /// How an event follows in its session, and the position expected.
@@ -175,9 +174,9 @@ impl Links {
     }
 
     /// Where the thought or the brief of that id stands.
-    pub fn place(&self, kind: &str, id: &str) -> Option<u64> {
+    pub fn place(&self, kind: EntryKind, id: &str) -> Option<u64> {
         match kind {
-            BRIEF => self.briefs.get(id).map(|(_, seq)| *seq),
+            EntryKind::Brief => self.briefs.get(id).map(|(_, seq)| *seq),
             _ => self.thought(id).map(|thought| thought.seq),
         }
     }

@@ -1,7 +1,6 @@
 //! The records of a part of a log: each belongs to it, and none is left out between them.
 
-use cairn_core::entry::{BRIEF, EVENT, THOUGHT};
-use serde::Deserialize;
+use cairn_core::entry::Entry;
 
 use super::Selection;
 use crate::error::Result;
@@ -14,16 +13,6 @@ pub struct Members<'a> {
     next_thought: u64,
     /// The position of the next event in its session.
     next_event: u64,
-}
-
-/// The fields of an entry that say where it belongs.
-#[derive(Deserialize)]
-struct Place {
-    kind: String,
-    session_id: Option<String>,
-    task_id: Option<String>,
-    step_index: Option<u64>,
-    position: Option<u64>,
 }
 
 impl<'a> Members<'a> {
@@ -39,28 +28,32 @@ impl<'a> Members<'a> {
             Selection::Session(name) => (Some(name), None),
             Selection::Task(name) => (None, Some(name)),
         };
-        let place: Place =
-            serde_json::from_str(leaf).map_err(|_| Damage::at(seq, "its entry cannot be read"))?;
-        let belongs = match place.kind.as_str() {
-            THOUGHT | EVENT | BRIEF => match (session, task) {
-                (Some(session), _) => place.session_id.as_ref() == Some(session),
-                (_, task) => place.task_id.as_ref() == task,
-            },
-            _ => return Ok(()),
+        let entry =
+            Entry::parse(leaf.as_bytes()).ok_or_else(|| Damage::at(seq, "its entry cannot be read"))?;
+        let (session_id, task_id, found, next) = match &entry {
+            Entry::Thought(entry) => {
+                let place = if session.is_some() { entry.step_index } else { entry.position };
+                (&entry.session_id, Some(&*entry.task_id), Some(place), &mut self.next_thought)
+            }
+            Entry::Event(entry) => (&entry.session_id, None, Some(entry.position), &mut self.next_event),
+            Entry::Brief(entry) => (&entry.session_id, None, None, &mut self.next_event),
+            Entry::Genesis(_)
+            | Entry::Snapshot(_)
+            | Entry::Key(_)
+            | Entry::Redaction(_)
+            | Entry::Continuation(_) => return Ok(()),
+        };
+        let belongs = match (session, task) {
+            (Some(session), _) => session_id == session,
+            (None, task) => task_id == task.map(String::as_str),
         };
         if !belongs {
             return Err(Damage::at(seq, "an index lists it where it does not belong").into());
         }
-        let (found, next) = match (place.kind.as_str(), session) {
-            (THOUGHT, Some(_)) => (place.step_index, &mut self.next_thought),
-            (THOUGHT, None) => (place.position, &mut self.next_thought),
-            (EVENT, _) => (place.position, &mut self.next_event),
-            _ => return Ok(()),
-        };
-        if found != Some(*next) {
-            return Err(
-                Damage::at(seq, format!("the {} before it is missing from an index", place.kind)).into()
-            );
+        let Some(found) = found else { return Ok(()) };
+        if found != *next {
+            let kind = entry.kind();
+            return Err(Damage::at(seq, format!("the {kind} before it is missing from an index")).into());
         }
         *next += 1;
         Ok(())

@@ -13,7 +13,6 @@ mod copy;
 mod entry;
 mod export;
 mod import;
-mod leaf;
 mod links;
 mod members;
 mod read;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use cairn_core::entry::{Salt, metadata_commitment};
+use cairn_core::entry::{BriefEntry, EventEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment};
 use cairn_core::session::Event;
 use cairn_core::session::event::EventError;
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
@@ -11,7 +11,6 @@ use cairn_core::{Sha, canonical};
 use serde_json::{Map, Value};
 
 use super::entry::{SnapshotParts, ThoughtParts};
-use super::leaf::{BriefLeaf, EventLeaf, Number, SnapshotLeaf, ThoughtLeaf};
 use super::links::{Links, Step};
 use crate::seal;
 use crate::verify::{Finding, Reason, bodies_of};
@@ -46,14 +45,14 @@ fn misplaced(
     table: &'static str,
     field: &'static str,
     (step, expected): (Step, u64),
-    found: Number,
+    found: u64,
 ) -> Option<Wrong> {
     let reason = match step {
         Step::Next | Step::Outside => return None,
         Step::Missing => Reason::MissingRecord,
         Step::Back => Reason::Order,
     };
-    wrong(reason, table, field, expected, found.0)
+    wrong(reason, table, field, expected, found)
 }
 
 /// A text that is not the one its entry stands for.
@@ -62,14 +61,14 @@ fn other_text(
     field: &'static str,
     text: &str,
     hash: &Sha,
-    length: Number,
+    length: u64,
 ) -> Option<Wrong> {
     let actual = Sha::of(text.as_bytes());
     if actual != *hash {
         return wrong(Reason::ContentHashMismatch, table, field, hash, actual);
     }
-    if text.len() as u64 != length.0 {
-        return wrong(Reason::LeafMismatch, table, field, format!("{} bytes", length.0), text.len());
+    if text.len() as u64 != length {
+        return wrong(Reason::LeafMismatch, table, field, format!("{} bytes", length), text.len());
     }
     None
 }
@@ -111,17 +110,17 @@ fn outside(links: &Links, table: &'static str, session_id: &str, task_id: Option
 }
 
 /// The first thing wrong with a thought. It is remembered either way, so that one change is one finding.
-pub fn thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Option<Finding> {
+pub fn thought(links: &mut Links, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) -> Option<Finding> {
     let found = wrong_thought(links, leaf, parts);
     links.add_thought(leaf);
     found.map(|wrong| Finding {
-        id: Some(leaf.id.clone()),
-        step_index: Some(leaf.step_index.0),
-        ..wrong.finding(&format!("thought `{}`", leaf.id), leaf.seq.0)
+        id: Some(leaf.id.to_string()),
+        step_index: Some(leaf.step_index),
+        ..wrong.finding(&format!("thought `{}`", leaf.id), leaf.seq)
     })
 }
 
-fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Option<Wrong> {
+fn wrong_thought(links: &mut Links, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) -> Option<Wrong> {
     const T: &str = "thought";
     let outside = outside(links, T, &leaf.session_id, Some(&leaf.task_id));
     if outside.is_some() {
@@ -129,7 +128,7 @@ fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) ->
     }
     let session = links.session(&leaf.session_id);
     let (in_task, position, prev_hash) = links.task(leaf);
-    let in_session = match leaf.step_index.0 {
+    let in_session = match leaf.step_index {
         found if found == session.steps => Step::Next,
         found if found < session.steps => Step::Back,
         _ if links.has_session(&leaf.session_id) => Step::Missing,
@@ -190,7 +189,7 @@ fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) ->
             prev_hash: leaf.prev_hash,
             task_id: &leaf.task_id,
             timestamp: &leaf.timestamp,
-            kind: &leaf.kind,
+            kind: leaf.kind.as_str(),
         };
         let hash = task_hash(&link, &mut Vec::new());
         if hash != leaf.hash {
@@ -202,8 +201,8 @@ fn wrong_thought(links: &mut Links, leaf: &ThoughtLeaf, parts: &ThoughtParts) ->
 }
 
 /// A snapshot or a brief that a thought names and that was not there before it.
-fn names_nothing(links: &mut Links, leaf: &ThoughtLeaf, session: u32) -> Option<Wrong> {
-    if let Some(Number(id)) = leaf.context_id
+fn names_nothing(links: &mut Links, leaf: &ThoughtEntry<'_>, session: u32) -> Option<Wrong> {
+    if let Some(id) = leaf.context_id
         && !links.has_context(id)
     {
         let expected = format!("an earlier snapshot of the number {id}");
@@ -227,9 +226,9 @@ fn names_nothing(links: &mut Links, leaf: &ThoughtLeaf, session: u32) -> Option<
 }
 
 /// The first thing wrong with a snapshot.
-pub fn snapshot(links: &mut Links, leaf: &SnapshotLeaf, parts: &SnapshotParts) -> Option<Finding> {
-    let by_number = links.add_context(leaf.context_id.0, leaf.seq.0);
-    let in_roadmap = links.roadmap(&leaf.roadmap_id, leaf.position.0);
+pub fn snapshot(links: &mut Links, leaf: &SnapshotEntry<'_>, parts: &SnapshotParts) -> Option<Finding> {
+    let by_number = links.add_context(leaf.context_id, leaf.seq);
+    let in_roadmap = links.roadmap(&leaf.roadmap_id, leaf.position);
     let found = misplaced("context", "context_id", by_number, leaf.context_id)
         .or_else(|| misplaced("context", "position", in_roadmap, leaf.position))
         .or_else(|| match &parts.data {
@@ -243,20 +242,20 @@ pub fn snapshot(links: &mut Links, leaf: &SnapshotLeaf, parts: &SnapshotParts) -
             }
         });
     found.map(|wrong| Finding {
-        id: Some(leaf.context_id.0.to_string()),
-        ..wrong.finding(&format!("context {}", leaf.context_id.0), leaf.seq.0)
+        id: Some(leaf.context_id.to_string()),
+        ..wrong.finding(&format!("context {}", leaf.context_id), leaf.seq)
     })
 }
 
 /// The first thing wrong with an event.
 pub fn event(
     links: &mut Links,
-    leaf: &EventLeaf,
+    leaf: &EventEntry<'_>,
     body: Option<&str>,
     bodies: &BTreeMap<Sha, String>,
 ) -> Option<Finding> {
-    let seq = leaf.seq.0;
-    let placed = links.event(&leaf.session_id, leaf.position.0);
+    let seq = leaf.seq;
+    let placed = links.event(&leaf.session_id, leaf.position);
     let found = outside(links, "event", &leaf.session_id, None)
         .or_else(|| misplaced("event", "position", placed, leaf.position))
         .or_else(|| match body {
@@ -305,20 +304,20 @@ pub fn event(
 
 /// Reads the body of an event, and says no unless writing it again gives the same bytes: so there is one way to write it,
 /// and every verifier reads the same in it.
-fn exact_event(leaf: &EventLeaf, body: &str) -> Result<Event, EventError> {
-    let event = Event::parse(&leaf.event, leaf.event_v.0, body)?;
+fn exact_event(leaf: &EventEntry<'_>, body: &str) -> Result<Event, EventError> {
+    let event = Event::parse(&leaf.event, leaf.event_v, body)?;
     match canonical::to_bytes(&event.body()) {
         Ok(bytes) if bytes == body.as_bytes() => Ok(event),
         _ => Err(EventError::Body {
-            kind: leaf.event.clone(),
-            message: format!("it is not written as version {} writes it", leaf.event_v.0),
+            kind: leaf.event.to_string(),
+            message: format!("it is not written as version {} writes it", leaf.event_v),
         }),
     }
 }
 
 /// The first thing wrong with a brief that is there.
-pub fn brief(links: &mut Links, leaf: &BriefLeaf, data: Option<&str>) -> Option<Finding> {
-    links.add_brief(&leaf.brief_id, &leaf.session_id, leaf.seq.0);
+pub fn brief(links: &mut Links, leaf: &BriefEntry<'_>, data: Option<&str>) -> Option<Finding> {
+    links.add_brief(&leaf.brief_id, &leaf.session_id, leaf.seq);
     let found = outside(links, "brief", &leaf.session_id, None).or_else(|| {
         let data = data?;
         other_text("brief", "data", data, &leaf.data_hash, leaf.data_length).or_else(|| {
@@ -328,8 +327,8 @@ pub fn brief(links: &mut Links, leaf: &BriefLeaf, data: Option<&str>) -> Option<
         })
     });
     found.map(|wrong| Finding {
-        id: Some(leaf.brief_id.clone()),
-        ..wrong.finding(&format!("brief `{}`", leaf.brief_id), leaf.seq.0)
+        id: Some(leaf.brief_id.to_string()),
+        ..wrong.finding(&format!("brief `{}`", leaf.brief_id), leaf.seq)
     })
 }
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, THOUGHT};
+use cairn_core::entry::{BriefEntry, EntryKind, RedactionEntry, ThoughtEntry};
 use cairn_core::preview::preview;
 
 use super::entry::ThoughtParts;
-use super::leaf::{BriefLeaf, RedactionLeaf, ThoughtLeaf};
 use super::links::Links;
 use super::report::RedactedRecord;
 use crate::verify::{Finding, Reason, possible_fields};
@@ -17,7 +16,7 @@ const MAX_REASON: usize = 400;
 
 /// A record that a redaction can be about: something of it is missing, or its content is sealed.
 struct Target {
-    kind: &'static str,
+    kind: EntryKind,
     id: String,
     content_hash: Sha,
     /// Whether its entry commits to metadata.
@@ -39,23 +38,19 @@ impl Target {
     }
 
     /// What should be blanked, as a redaction says, and is there: in which table, and what.
-    fn still_there(&self, said: &RedactionLeaf) -> Option<(&'static str, &'static str)> {
-        if self.text && blanks(said, self.text_field()) {
-            return Some((self.kind, self.text_field()));
+    fn still_there(&self, said: &RedactionEntry<'_>) -> Option<(&'static str, &'static str)> {
+        if self.text && said.blanks(self.text_field()) {
+            return Some((self.kind.as_str(), self.text_field()));
         }
         if self.metadata {
-            return Some((self.kind, "metadata"));
+            return Some((self.kind.as_str(), "metadata"));
         }
-        (self.key && blanks(said, "seal_key")).then_some(("seal", "key"))
+        (self.key && said.blanks("seal_key")).then_some(("seal", "key"))
     }
 }
 
-fn text_field(kind: &str) -> &'static str {
-    if kind == BRIEF { "data" } else { "content" }
-}
-
-fn blanks(said: &RedactionLeaf, field: &str) -> bool {
-    said.fields.iter().any(|blanked| blanked == field)
+fn text_field(kind: EntryKind) -> &'static str {
+    if kind == EntryKind::Brief { "data" } else { "content" }
 }
 
 /// What is blanked, and what the log says about that.
@@ -63,17 +58,17 @@ fn blanks(said: &RedactionLeaf, field: &str) -> bool {
 pub struct Redactions {
     targets: BTreeMap<u64, Target>,
     /// The first redaction of what stands at a position.
-    said: BTreeMap<u64, RedactionLeaf>,
+    said: BTreeMap<u64, RedactionEntry<'static>>,
     /// Entries that record one.
     pub entries: u64,
 }
 
 impl Redactions {
     /// Notes what is missing from a thought, and whether it is sealed.
-    pub fn see_thought(&mut self, leaf: &ThoughtLeaf, parts: &ThoughtParts) {
+    pub fn see_thought(&mut self, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) {
         let target = Target {
-            kind: THOUGHT,
-            id: leaf.id.clone(),
+            kind: EntryKind::Thought,
+            id: leaf.id.to_string(),
             content_hash: leaf.content_hash,
             commits: leaf.metadata_commitment.is_some(),
             text: parts.content.is_some(),
@@ -82,16 +77,16 @@ impl Redactions {
             key: parts.seal_key.is_some(),
         };
         if !target.text || (target.commits && !target.metadata) || target.sealed {
-            self.targets.insert(leaf.seq.0, target);
+            self.targets.insert(leaf.seq, target);
         }
     }
 
     /// Notes what is missing from a brief.
-    pub fn see_brief(&mut self, leaf: &BriefLeaf, data: Option<&str>) {
+    pub fn see_brief(&mut self, leaf: &BriefEntry<'_>, data: Option<&str>) {
         if data.is_none() {
             let target = Target {
-                kind: BRIEF,
-                id: leaf.brief_id.clone(),
+                kind: EntryKind::Brief,
+                id: leaf.brief_id.to_string(),
                 content_hash: leaf.data_hash,
                 commits: false,
                 text: false,
@@ -99,20 +94,20 @@ impl Redactions {
                 sealed: false,
                 key: false,
             };
-            self.targets.insert(leaf.seq.0, target);
+            self.targets.insert(leaf.seq, target);
         }
     }
 
     /// Takes in a redaction; returns the first thing wrong with it.
-    pub fn add(&mut self, links: &Links, leaf: RedactionLeaf) -> Option<Finding> {
+    pub fn add(&mut self, links: &Links, leaf: RedactionEntry<'static>) -> Option<Finding> {
         self.entries += 1;
         let found = self.wrong(links, &leaf);
-        self.said.entry(leaf.target_seq.0).or_insert(leaf);
+        self.said.entry(leaf.target_seq).or_insert(leaf);
         found
     }
 
-    fn wrong(&self, links: &Links, leaf: &RedactionLeaf) -> Option<Finding> {
-        let (seq, place) = (leaf.seq.0, leaf.target_seq.0);
+    fn wrong(&self, links: &Links, leaf: &RedactionEntry<'_>) -> Option<Finding> {
+        let (seq, place) = (leaf.seq, leaf.target_seq);
         let differs = |reason, field, expected: &str, actual: &str| {
             let what = format!("redaction {seq}");
             Some(Finding::differs(reason, "redaction", &what, field, expected, actual).at(seq))
@@ -124,11 +119,10 @@ impl Redactions {
             return differs(Reason::Order, "target_seq", "what was not redacted before", &place.to_string());
         }
         let Some(target) = self.targets.get(&place) else {
-            let (kind, id) = (&leaf.target_kind[..], &leaf.target_id);
+            let (kind, id) = (leaf.target_kind, &leaf.target_id);
             return match kind {
-                THOUGHT | BRIEF if links.place(kind, id) == Some(place) => {
-                    let table = if kind == BRIEF { BRIEF } else { THOUGHT };
-                    Some(still_there(place, table, id, (table, text_field(table))))
+                EntryKind::Thought | EntryKind::Brief if links.place(kind, id) == Some(place) => {
+                    Some(still_there(place, kind, id, (kind.as_str(), text_field(kind))))
                 }
                 _ => differs(
                     Reason::MissingRecord,
@@ -138,7 +132,7 @@ impl Redactions {
                 ),
             };
         };
-        let fields: Vec<&str> = leaf.fields.iter().map(String::as_str).collect();
+        let fields: Vec<&str> = leaf.fields.iter().map(|field| &**field).collect();
         let readable = target.text && !target.sealed;
         if !possible_fields(target.kind, target.commits, &fields)
             || (readable && fields.first() == Some(&"seal_key"))
@@ -149,7 +143,7 @@ impl Redactions {
         for (field, expected, actual) in [
             ("content_hash", &expected[..], &actual[..]),
             ("target_id", &target.id, &leaf.target_id),
-            ("target_kind", target.kind, &leaf.target_kind),
+            ("target_kind", target.kind.as_str(), leaf.target_kind.as_str()),
         ] {
             if expected != actual {
                 return differs(Reason::LeafMismatch, field, expected, actual);
@@ -161,7 +155,7 @@ impl Redactions {
     /// What is missing although nothing says that it was blanked.
     pub fn unexplained(&self) -> impl Iterator<Item = Finding> {
         self.targets.iter().filter_map(|(seq, target)| {
-            let blanked = |field| self.said.get(seq).is_some_and(|said| blanks(said, field));
+            let blanked = |field| self.said.get(seq).is_some_and(|said| said.blanks(field));
             let field = match target.text_field() {
                 field if !target.text && !blanked(field) => field,
                 _ if target.commits && !target.metadata && !blanked("metadata") => "metadata",
@@ -171,7 +165,8 @@ impl Redactions {
             let (expected, actual) =
                 ("there, or blanked by a redaction", "nothing: no redaction in the log says why");
             let finding =
-                Finding::differs(Reason::MissingRecord, target.kind, &what, field, expected, actual).at(*seq);
+                Finding::differs(Reason::MissingRecord, target.kind.as_str(), &what, field, expected, actual)
+                    .at(*seq);
             Some(Finding { id: Some(target.id.clone()), ..finding })
         })
     }
@@ -184,11 +179,11 @@ impl Redactions {
     /// What was redacted.
     pub fn list(&self) -> impl Iterator<Item = RedactedRecord> {
         self.said.iter().map(|(seq, said)| RedactedRecord {
-            id: said.target_id.clone(),
-            kind: said.target_kind.clone(),
+            id: said.target_id.to_string(),
+            kind: said.target_kind.to_string(),
             seq: *seq,
-            actor: said.actor.clone(),
-            created_at: said.created_at.clone(),
+            actor: said.actor.to_string(),
+            created_at: said.created_at.to_string(),
             reason: preview(&said.reason, MAX_REASON).into_owned(),
         })
     }
@@ -202,7 +197,7 @@ impl Redactions {
 }
 
 /// Names what should be blanked and is not.
-fn still_there(seq: u64, kind: &str, id: &str, (table, field): (&'static str, &'static str)) -> Finding {
+fn still_there(seq: u64, kind: EntryKind, id: &str, (table, field): (&'static str, &'static str)) -> Finding {
     let what = format!("{kind} `{id}`, which was redacted,");
     let finding = Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "there");
     Finding { id: Some(id.to_string()), ..finding.at(seq) }

@@ -4,11 +4,10 @@
 
 use std::collections::HashMap;
 
-use cairn_core::entry::{BRIEF, CONTINUATION, EVENT, GENESIS, KEY, REDACTION, SNAPSHOT, THOUGHT};
+use cairn_core::entry::{BriefEntry, EntryKind, EventEntry, RedactionEntry, SnapshotEntry, ThoughtEntry};
 use cairn_core::log::{Edge, leaf_hash};
 
 use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
-use super::leaf::{BriefLeaf, EventLeaf, RedactionLeaf, SnapshotLeaf, ThoughtLeaf};
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, MemoryHead, RoadmapHead, SessionHead, StoreError, Target,
     TaskHead, ThoughtRow,
@@ -62,22 +61,22 @@ impl<'a> Rows<'a> {
     /// Writes an entry and what it records.
     pub fn insert(&mut self, entry: &Entry) -> Result<()> {
         let kind = match &entry.leaf {
-            Leaf::Genesis(_) => GENESIS,
-            Leaf::Thought(leaf, parts) => self.thought(leaf, parts).map(|()| THOUGHT)?,
-            Leaf::Snapshot(leaf, parts) => self.snapshot(leaf, parts).map(|()| SNAPSHOT)?,
+            Leaf::Genesis(_) => EntryKind::Genesis,
+            Leaf::Thought(leaf, parts) => self.thought(leaf, parts).map(|()| EntryKind::Thought)?,
+            Leaf::Snapshot(leaf, parts) => self.snapshot(leaf, parts).map(|()| EntryKind::Snapshot)?,
             Leaf::Event(leaf, body, bodies) => {
                 for (digest, data) in bodies {
-                    self.tx.insert_body(digest, leaf.seq.0, data)?;
+                    self.tx.insert_body(digest, leaf.seq, data)?;
                 }
-                self.event(leaf, body.as_deref().unwrap_or_default()).map(|()| EVENT)?
+                self.event(leaf, body.as_deref().unwrap_or_default()).map(|()| EntryKind::Event)?
             }
-            Leaf::Brief(leaf, data) => self.brief(leaf, data.as_deref()).map(|()| BRIEF)?,
-            Leaf::Key(_) => KEY,
+            Leaf::Brief(leaf, data) => self.brief(leaf, data.as_deref()).map(|()| EntryKind::Brief)?,
+            Leaf::Key(_) => EntryKind::Key,
             Leaf::Redaction(leaf) => {
-                self.tx.insert_redaction(leaf.seq.0, leaf.target_seq.0)?;
-                REDACTION
+                self.tx.insert_redaction(leaf.seq, leaf.target_seq)?;
+                EntryKind::Redaction
             }
-            Leaf::Continuation(_) => CONTINUATION,
+            Leaf::Continuation(_) => EntryKind::Continuation,
             Leaf::Unknown => return Err(StoreError::Other("there is no such kind of entry".into())),
         };
         let hash = leaf_hash(entry.bytes.as_bytes());
@@ -92,10 +91,10 @@ impl<'a> Rows<'a> {
     }
 
     /// Erases what was written before the redaction that was just inserted; returns what it was.
-    pub fn erase(&mut self, redaction: &RedactionLeaf) -> Result<Option<Target>> {
+    pub fn erase(&mut self, redaction: &RedactionEntry<'_>) -> Result<Option<Target>> {
         let target = self.tx.target(&redaction.target_id)?;
-        let Some(target) = target.filter(|target| target.seq == redaction.target_seq.0) else {
-            let message = format!("what log entry {} redacts is missing", redaction.seq.0);
+        let Some(target) = target.filter(|target| target.seq == redaction.target_seq) else {
+            let message = format!("what log entry {} redacts is missing", redaction.seq);
             return Err(StoreError::Damaged(message));
         };
         // Whatever came out of the bundle came without what is redacted there. Without its key, a sealed text would
@@ -123,9 +122,9 @@ impl<'a> Rows<'a> {
         self.tx.set_log(self.edge.size(), &self.edge.root())
     }
 
-    fn thought(&mut self, leaf: &ThoughtLeaf, parts: &ThoughtParts) -> Result<()> {
+    fn thought(&mut self, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) -> Result<()> {
         let session = self.session(&leaf.session_id)?;
-        let task = match self.known.tasks.get(&leaf.task_id) {
+        let task = match self.known.tasks.get(&*leaf.task_id) {
             Some(task) => *task,
             None => match self.tx.task(&leaf.task_id)? {
                 Some(task) => task,
@@ -134,7 +133,7 @@ impl<'a> Rows<'a> {
         };
         let parent_seq = match &leaf.parent_id {
             None => None,
-            Some(id) => match self.known.thoughts.get(id) {
+            Some(id) => match self.known.thoughts.get(&**id) {
                 Some(seq) => Some(*seq),
                 None => {
                     let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
@@ -143,17 +142,17 @@ impl<'a> Rows<'a> {
             },
         };
         let row = ThoughtRow {
-            seq: leaf.seq.0,
+            seq: leaf.seq,
             id: &leaf.id,
-            kind: &leaf.kind,
+            kind: leaf.kind.as_str(),
             task_no: task.no,
-            position: leaf.position.0,
+            position: leaf.position,
             session_no: session.no,
-            step_index: leaf.step_index.0,
+            step_index: leaf.step_index,
             parent_seq,
             agent_id: &leaf.agent_id,
             action_id: leaf.action_id.as_deref(),
-            context_id: leaf.context_id.map(|id| id.0),
+            context_id: leaf.context_id,
             brief_id: leaf.brief_id.as_deref(),
             timestamp: &leaf.timestamp,
             content: parts.content.as_deref(),
@@ -167,15 +166,15 @@ impl<'a> Rows<'a> {
         };
         self.tx.insert_thought(&row)?;
         if let Some(key) = &parts.seal_key {
-            self.tx.insert_seal(leaf.seq.0, key)?;
+            self.tx.insert_seal(leaf.seq, key)?;
         }
-        let task = TaskHead { length: leaf.position.0 + 1, head: leaf.hash, ..task };
+        let task = TaskHead { length: leaf.position + 1, head: leaf.hash, ..task };
         self.tasks.insert(task.no, task);
-        self.known.tasks.insert(leaf.task_id.clone(), task);
-        let session = SessionHead { length: leaf.step_index.0 + 1, ..session };
+        self.known.tasks.insert(leaf.task_id.to_string(), task);
+        let session = SessionHead { length: leaf.step_index + 1, ..session };
         self.sessions.insert(session.no, session);
-        self.known.sessions.insert(leaf.session_id.clone(), session);
-        self.known.thoughts.insert(leaf.id.clone(), leaf.seq.0);
+        self.known.sessions.insert(leaf.session_id.to_string(), session);
+        self.known.thoughts.insert(leaf.id.to_string(), leaf.seq);
         Ok(())
     }
 
@@ -191,7 +190,7 @@ impl<'a> Rows<'a> {
         Ok(session)
     }
 
-    fn snapshot(&mut self, leaf: &SnapshotLeaf, parts: &SnapshotParts) -> Result<()> {
+    fn snapshot(&mut self, leaf: &SnapshotEntry<'_>, parts: &SnapshotParts) -> Result<()> {
         let data = parts.data.as_deref().unwrap_or_default();
         let snapshot_no = match self.tx.snapshot(&leaf.content_hash, data)? {
             Some((no, true)) => no,
@@ -206,45 +205,45 @@ impl<'a> Rows<'a> {
             None => RoadmapHead { no: self.tx.add_roadmap(&leaf.roadmap_id)?, length: 0 },
         };
         self.tx.insert_context(&ContextRow {
-            id: leaf.context_id.0,
-            seq: leaf.seq.0,
+            id: leaf.context_id,
+            seq: leaf.seq,
             roadmap_no: roadmap.no,
-            position: leaf.position.0,
+            position: leaf.position,
             snapshot_no,
-            node_count: leaf.node_count.0,
+            node_count: leaf.node_count,
             created_at: &leaf.created_at,
             metadata: parts.metadata.as_deref(),
             salt: parts.salt.as_ref(),
         })?;
-        self.tx.set_roadmap(&RoadmapHead { length: leaf.position.0 + 1, ..roadmap })
+        self.tx.set_roadmap(&RoadmapHead { length: leaf.position + 1, ..roadmap })
     }
 
-    fn event(&mut self, leaf: &EventLeaf, body: &str) -> Result<()> {
+    fn event(&mut self, leaf: &EventEntry<'_>, body: &str) -> Result<()> {
         let session_no = self.session(&leaf.session_id)?.no;
         self.tx.insert_event(&EventRow {
-            seq: leaf.seq.0,
+            seq: leaf.seq,
             session_no,
-            position: leaf.position.0,
-            turn: leaf.turn.0,
+            position: leaf.position,
+            turn: leaf.turn,
             kind: &leaf.event,
-            v: leaf.event_v.0,
+            v: leaf.event_v,
             created_at: &leaf.created_at,
             body,
             idempotency_key: leaf.idempotency_key.as_deref(),
         })?;
-        let head = MemoryHead { session_no, length: leaf.position.0 + 1, newest: leaf.seq.0 };
+        let head = MemoryHead { session_no, length: leaf.position + 1, newest: leaf.seq };
         self.memories.insert(session_no, head);
         Ok(())
     }
 
-    fn brief(&mut self, leaf: &BriefLeaf, data: Option<&str>) -> Result<()> {
+    fn brief(&mut self, leaf: &BriefEntry<'_>, data: Option<&str>) -> Result<()> {
         let session_no = self.session(&leaf.session_id)?.no;
         self.tx.insert_brief(&BriefRow {
-            seq: leaf.seq.0,
+            seq: leaf.seq,
             id: &leaf.brief_id,
             session_no,
             node: &leaf.node,
-            turn: leaf.turn.0,
+            turn: leaf.turn,
             created_at: &leaf.created_at,
             hash: leaf.hash,
             data,

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cairn_core::entry::{KEY, REDACTION};
+use cairn_core::entry::{Entry, EntryKind};
 
 use super::Selection;
-use super::leaf::{RedactionLeaf, parse};
 use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, Damage};
 
@@ -43,13 +42,15 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
         chosen.extend(audit.context_seq(id)?);
     }
     let mut about = Vec::new();
-    audit.about_log(REDACTION, &mut |seq, leaf| {
-        let leaf = std::str::from_utf8(leaf).ok().and_then(|leaf| parse(leaf, RedactionLeaf::write));
-        if seq < size && leaf.is_some_and(|leaf| chosen.contains(&leaf.target_seq.0)) {
+    audit.about_log(EntryKind::Redaction, &mut |seq, leaf| {
+        if let Some(Entry::Redaction(entry)) = Entry::parse(leaf)
+            && seq < size
+            && chosen.contains(&entry.target_seq)
+        {
             about.push(seq);
         }
     })?;
-    audit.about_log(KEY, &mut |seq, _| {
+    audit.about_log(EntryKind::Key, &mut |seq, _| {
         if seq < size {
             about.push(seq);
         }

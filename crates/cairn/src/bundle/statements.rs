@@ -1,18 +1,18 @@
 //! Checking what a bundle says about the log itself: its keys and its checkpoints.
 
 use cairn_core::Sha;
+use cairn_core::entry::{KeyEntry, KeyOp};
 use cairn_core::log::{CheckpointNote, Edge, verify_consistency};
 use cairn_core::note::VerifyingKey;
 
-use super::leaf::KeyLeaf;
 use super::read::Header;
-use crate::verify::{Finding, KeyChange, Reason, Trust};
+use crate::verify::{Finding, Reason, Trust};
 
 /// The checkpoints of a bundle, and whose signatures they carry.
 pub struct Checkpoints<'k> {
     keys: &'k [VerifyingKey],
     /// What the log says about its keys.
-    changes: Vec<KeyChange>,
+    changes: Vec<KeyEntry<'static>>,
     /// The tree as far as checkpoints have asked for it.
     edge: Edge,
     /// The size and the note of each.
@@ -48,18 +48,16 @@ impl<'k> Checkpoints<'k> {
     }
 
     /// Takes in a change of keys.
-    pub fn change_of_keys(&mut self, leaf: &KeyLeaf) {
-        self.changes.push(KeyChange {
-            op: leaf.op.clone(),
-            vkey: leaf.vkey.clone(),
-            last_trusted_size: leaf.last_trusted_size.map(|size| size.0),
-            seq: leaf.seq.0,
-        });
+    pub fn change_of_keys(&mut self, entry: KeyEntry<'static>) {
+        self.changes.push(entry);
     }
 
     /// The keys that the log says it had.
     pub fn named(&self) -> impl Iterator<Item = VerifyingKey> {
-        self.changes.iter().filter(|change| change.op == "add").filter_map(|change| change.vkey.parse().ok())
+        self.changes
+            .iter()
+            .filter(|change| change.op == KeyOp::Add)
+            .filter_map(|change| change.vkey.parse().ok())
     }
 
     /// Checks a checkpoint against the entries before it: against `leaves`, as far as there are, or by the proof that

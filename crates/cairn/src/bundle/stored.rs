@@ -1,6 +1,6 @@
 //! Entries as a store has them, with all that a line of a bundle would hold: what is copied is what is exported.
 
-use cairn_core::entry::{BRIEF, EVENT, SNAPSHOT, THOUGHT};
+use cairn_core::entry::EntryKind;
 use cairn_core::thought::SEALED;
 use serde_json::{Map, Value};
 
@@ -20,8 +20,8 @@ pub fn entry(audit: &dyn Audit, scanned: &Scanned<'_>) -> Result<Entry> {
     let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
     let mut line = Map::new();
     line.insert("leaf".into(), leaf.into());
-    let found = match kind {
-        THOUGHT => match scanned.thought {
+    let found = match kind.parse() {
+        Ok(EntryKind::Thought) => match scanned.thought {
             None => false,
             Some(thought) => {
                 line.insert("content".into(), text(thought.content));
@@ -33,12 +33,12 @@ pub fn entry(audit: &dyn Audit, scanned: &Scanned<'_>) -> Result<Entry> {
                 true
             }
         },
-        SNAPSHOT => audit.context(seq, &mut |stored| {
+        Ok(EntryKind::Snapshot) => audit.context(seq, &mut |stored| {
             line.insert("data".into(), text(stored.data));
             line.insert("metadata".into(), text(stored.metadata));
             line.insert("salt".into(), hex(stored.salt));
         })?,
-        EVENT => {
+        Ok(EntryKind::Event) => {
             let mut named = Ok(Vec::new());
             let found = audit.event(seq, &mut |stored| {
                 let body = stored.body.unwrap_or_default();
@@ -61,7 +61,9 @@ pub fn entry(audit: &dyn Audit, scanned: &Scanned<'_>) -> Result<Entry> {
             line.insert("bodies".into(), bodies.into());
             found
         }
-        BRIEF => audit.brief(seq, &mut |stored| drop(line.insert("data".into(), text(stored.data))))?,
+        Ok(EntryKind::Brief) => {
+            audit.brief(seq, &mut |stored| drop(line.insert("data".into(), text(stored.data))))?
+        }
         _ => true,
     };
     if !found {

@@ -109,8 +109,8 @@ impl Cairn {
             let entry = self.inner.store.redaction(thought.seq)?;
             let said = entry.map(|entry| checked::redaction(&entry, thought.seq)).transpose()?;
             // A sealed thought is shown as sealed before and after.
-            if let Some(said) = said.filter(|said| said.blanked("content")) {
-                sources.push(RedactedSource { id: said.target_id.clone(), redaction: said.redaction() });
+            if let Some(said) = said.filter(|said| said.blanks("content")) {
+                sources.push(RedactedSource { id: said.target_id.to_string(), redaction: said.redaction() });
             }
         }
         Ok(sources)

@@ -1,9 +1,9 @@
 //! Changing the keys of a log, and beginning a log that continues a lost one.
 
 use cairn_core::Sha;
-use cairn_core::entry::{KEY, KeyOp};
+use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
 use cairn_core::note::VerifyingKey;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
@@ -26,12 +26,12 @@ pub struct KeyChange {
 }
 
 /// A change of keys as it stands in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecordedKeyChange {
     /// Position in the log.
     pub seq: u64,
-    /// What happened to the key: `add`, `retire` or `revoke`.
-    pub op: String,
+    /// What happened to the key.
+    pub op: KeyOp,
     /// The public key.
     pub vkey: String,
     /// Up to which size its signatures count.
@@ -92,11 +92,24 @@ impl Cairn {
 /// The changes of keys in the log, each at the place where it stands, whatever it says of that itself.
 pub(super) fn key_changes(store: &dyn Store) -> Result<Vec<RecordedKeyChange>> {
     let mut changes = Vec::new();
-    store.audit()?.about_log(KEY, &mut |seq, leaf| {
-        let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
-        changes.extend(change.map(|change| RecordedKeyChange { seq, ..change }));
+    store.audit()?.about_log(EntryKind::Key, &mut |seq, leaf| {
+        changes.extend(RecordedKeyChange::read(seq, leaf));
     })?;
     Ok(changes)
+}
+
+impl RecordedKeyChange {
+    /// Reads the bytes of the entry at `seq`; none if they are not those of a change of keys.
+    pub(super) fn read(seq: u64, leaf: &[u8]) -> Option<RecordedKeyChange> {
+        let Some(Entry::Key(KeyEntry { created_at, last_trusted_size, op, reason, vkey, .. })) =
+            Entry::parse(leaf)
+        else {
+            return None;
+        };
+        let reason = reason.map(|reason| reason.into_owned());
+        let (vkey, created_at) = (vkey.into_owned(), created_at.into_owned());
+        Some(RecordedKeyChange { seq, op, vkey, last_trusted_size, reason, created_at })
+    }
 }
 
 /// Words that people read later: there must be some, and not too many.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
+use cairn_core::entry::KeyOp;
 use cairn_core::log::{Checkpoint, CheckpointNote, Edge, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
 
@@ -116,7 +117,7 @@ impl Maker {
 
     /// The keys that the log introduces.
     fn known_keys(&self) -> Result<Vec<String>> {
-        let added = key_changes(&*self.store)?.into_iter().filter(|change| change.op == "add");
+        let added = key_changes(&*self.store)?.into_iter().filter(|change| change.op == KeyOp::Add);
         Ok(added.map(|change| change.vkey).collect())
     }
 
@@ -180,12 +181,7 @@ impl Maker {
                 edge.push(hash, &mut |_| {});
             }
             if seq >= vouched && memchr::memmem::find(leaf, KEY_ENTRY).is_some() {
-                let change = serde_json::from_slice::<RecordedKeyChange>(leaf).ok();
-                added.extend(
-                    change
-                        .filter(|change| change.op == "add")
-                        .map(|change| RecordedKeyChange { seq, ..change }),
-                );
+                added.extend(RecordedKeyChange::read(seq, leaf).filter(|change| change.op == KeyOp::Add));
             }
             seq += 1;
         })?;

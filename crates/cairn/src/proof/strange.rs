@@ -3,6 +3,7 @@
 //! A signature vouches for every key that the log introduces before it. Whoever can write to the database could add such
 //! an entry, and have the next checkpoint vouch for their key: so that part is not signed.
 
+use cairn_core::entry::KeyOp;
 use cairn_core::log::CheckpointNote;
 use cairn_core::note::{Verdict, VerifyingKey};
 
@@ -18,12 +19,12 @@ pub fn strange<'c>(
 ) -> Option<&'c RecordedKeyChange> {
     let ends = |key: &VerifyingKey| {
         let text = key.to_string();
-        let of_it = changes.iter().filter(|change| change.vkey == text && change.op != "add");
+        let of_it = changes.iter().filter(|change| change.vkey == text && change.op != KeyOp::Add);
         of_it.filter_map(|change| change.last_trusted_size).min().unwrap_or(u64::MAX)
     };
     let mut known: Vec<(VerifyingKey, u64)> =
         ours.iter().chain(remembered).map(|key| (key.clone(), ends(key))).collect();
-    for (number, change) in changes.iter().filter(|change| change.op == "add").enumerate() {
+    for (number, change) in changes.iter().filter(|change| change.op == KeyOp::Add).enumerate() {
         if known.iter().any(|(key, _)| key.to_string() == change.vkey) {
             continue;
         }

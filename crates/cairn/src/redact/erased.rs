@@ -1,6 +1,6 @@
 //! Making sure that an erased text is gone from the files, and saying what is left of it.
 
-use cairn_core::entry::BRIEF;
+use cairn_core::entry::EntryKind;
 
 use super::Pieces;
 use crate::store::{Store, Swept, Target};
@@ -14,7 +14,7 @@ pub(crate) struct Erased {
 impl Erased {
     /// Remembers pieces of what a record held.
     pub fn of(target: &Target) -> Erased {
-        Erased { pieces: pieces(target), brief: target.kind == BRIEF }
+        Erased { pieces: pieces(target), brief: target.kind == EntryKind::Brief }
     }
 
     /// Looks for it, and makes the file anew where that helps; returns whether it did, and what is left, in words.
@@ -41,7 +41,7 @@ fn pieces(target: &Target) -> Option<Pieces> {
     let mut pieces = Pieces::default();
     match (&target.key, &target.text) {
         (Some(key), _) => pieces.add_key(key),
-        (None, Some(text)) => pieces.add_text(text, target.kind != BRIEF),
+        (None, Some(text)) => pieces.add_text(text, target.kind != EntryKind::Brief),
         (None, None) => {}
     }
     if let Some(metadata) = &target.metadata {

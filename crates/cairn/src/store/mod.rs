@@ -22,6 +22,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::id::{BriefId, ThoughtId};
 use cairn_core::log::Node;
 use cairn_core::thought::ThoughtType;
@@ -451,7 +452,7 @@ pub trait Append {
     /// Adds a thought.
     fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
     /// Adds an entry of the log.
-    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()>;
+    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()>;
     /// Adds an interior node of the tree.
     fn insert_node(&mut self, node: &Node) -> Result<()>;
     /// Moves a task's head.
@@ -507,7 +508,7 @@ pub trait Audit: Send {
     /// The sizes and notes of checkpoints, as stored, in order.
     fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()>;
     /// The entries of one kind among those that say something about the log itself, in order: where, and their bytes.
-    fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// The positions of the events and briefs of a session, in order.
     fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()>;
     /// The position of the newest entry that is there.

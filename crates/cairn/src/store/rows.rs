@@ -1,7 +1,7 @@
 //! What a store is given to write, and what it hands back.
 
 use cairn_core::Sha;
-use cairn_core::entry::Salt;
+use cairn_core::entry::{EntryKind, Salt};
 use cairn_core::id::SessionId;
 use cairn_core::time::Timestamp;
 
@@ -193,7 +193,7 @@ pub struct FoldRow<'a> {
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The kind of its entry.
-    pub kind: &'static str,
+    pub kind: EntryKind,
     /// Position in the log.
     pub seq: u64,
     /// Its session.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use cairn_core::entry::THOUGHT;
+use cairn_core::entry::EntryKind;
 use cairn_core::log::{ProofError, inclusion, root, verify_inclusion};
 use serde_json::Value;
 
@@ -141,7 +141,9 @@ fn name_missing(
     let label = format!("{table}_id");
     let mut left = missing.iter().fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
     audit.scan(0, head.size, &mut |scanned| {
-        let Some(entry) = scanned.entry.filter(|entry| entry.kind == THOUGHT) else { return };
+        let Some(entry) = scanned.entry.filter(|entry| entry.kind == EntryKind::Thought.as_str()) else {
+            return;
+        };
         let Ok(leaf) = serde_json::from_slice::<Value>(entry.leaf) else { return };
         let place = leaf[counter].as_u64().filter(|_| leaf[&label].as_str() == Some(name));
         if place.is_some_and(|place| missing.iter().any(|range| range.contains(&place))) {

@@ -4,13 +4,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use cairn_core::Sha;
-use cairn_core::entry::KEY;
+use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
 use cairn_core::log::{CheckpointNote, root};
 use cairn_core::note::{KeyId, Signature, VerifyingKey};
 use serde::Serialize;
 
 use super::chain::Nodes;
-use super::trust::{KeyChange, Trust, TrustedKey};
+use super::trust::{Trust, TrustedKey};
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
 use crate::proof::{Remembered, SeenCopy, SeenHead, Standing, compare};
@@ -264,7 +264,7 @@ fn check_signatures(
         outside.keys.iter().filter(counts).map(|known| (known.key.clone(), known.source.clone())).collect();
     // Nobody knows a key from elsewhere: the log's own word is better than not looking, and is said to be just that.
     if given.is_empty()
-        && let Some(first) = changes.iter().find(|change| change.op == "add")
+        && let Some(first) = changes.iter().find(|change| change.op == KeyOp::Add)
         && let Ok(key) = first.vkey.parse()
     {
         given.push((key, format!("as log entry {} says; compare it with the one you were given", first.seq)));
@@ -317,11 +317,13 @@ fn unknown_signature(note: &CheckpointNote, known: &HashSet<KeyId>) -> Option<Fi
     ))
 }
 
-fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyChange>, StoreError> {
+fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyEntry<'static>>, StoreError> {
     let mut changes = Vec::new();
-    audit.about_log(KEY, &mut |seq, leaf| {
-        // Where it stands counts, not where it says it does.
-        changes.extend(serde_json::from_slice(leaf).map(|change| KeyChange { seq, ..change }));
+    audit.about_log(EntryKind::Key, &mut |seq, leaf| {
+        if let Some(Entry::Key(change)) = Entry::parse(leaf) {
+            // Where it stands counts, not where it says it does.
+            changes.push(KeyEntry { seq, ..change.into_owned() });
+        }
     })?;
     Ok(changes)
 }

@@ -115,14 +115,14 @@ impl Contexts {
             content_hash: hash,
             content_length: length,
             context_id: number(stored.id),
-            created_at: stored.created_at,
+            created_at: stored.created_at.into(),
             metadata_commitment: stored
                 .metadata
                 .zip(salt)
                 .map(|(metadata, salt)| metadata_commitment(&salt, metadata.as_bytes())),
             node_count: number(stored.node_count),
             position: number(stored.position),
-            roadmap_id,
+            roadmap_id: roadmap_id.into(),
             seq,
         }
         .write(&mut self.leaf);

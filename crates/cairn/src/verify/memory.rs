@@ -124,13 +124,13 @@ impl Memory {
         EventEntry {
             body_hash: Sha::of(body.as_bytes()),
             body_length: body.len() as u64,
-            created_at: stored.created_at,
-            event: stored.kind,
+            created_at: stored.created_at.into(),
+            event: stored.kind.into(),
             event_v: stored.v.unsigned_abs(),
-            idempotency_key: stored.idempotency_key,
+            idempotency_key: stored.idempotency_key.map(Into::into),
             position: stored.position.unsigned_abs(),
             seq,
-            session_id,
+            session_id: session_id.into(),
             turn: stored.turn.unsigned_abs(),
         }
         .write(&mut self.leaf);
@@ -205,14 +205,14 @@ impl Memory {
         };
         self.leaf.clear();
         BriefEntry {
-            brief_id: stored.id,
-            created_at: stored.created_at,
+            brief_id: stored.id.into(),
+            created_at: stored.created_at.into(),
             data_hash,
             data_length,
             hash: stored.hash.try_into().map_or(Sha::ZERO, Sha),
-            node: stored.node,
+            node: stored.node.into(),
             seq,
-            session_id,
+            session_id: session_id.into(),
             turn: stored.turn.unsigned_abs(),
         }
         .write(&mut self.leaf);

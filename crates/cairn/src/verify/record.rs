@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 
 use cairn_core::Sha;
-use cairn_core::entry::{
-    BRIEF, CONTINUATION, EVENT, GENESIS, Genesis, KEY, REDACTION, SNAPSHOT, THOUGHT, ThoughtEntry,
-    metadata_commitment,
-};
+use cairn_core::entry::{Entry, EntryKind, Genesis, RedactionEntry, ThoughtEntry, metadata_commitment};
 use cairn_core::log::{leaf_hash, node_hash};
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use serde_json::Value;
@@ -16,10 +13,8 @@ use super::memory::Memory;
 use super::redaction::{InLog, Redactions};
 use super::time::Times;
 use super::{Cause, Finding, Reason};
-use crate::redact::Said;
 use crate::seal;
 use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
-use crate::writer::is_sound_about_log;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -96,17 +91,21 @@ impl<'a> Checker<'a> {
         };
         let hash = leaf_hash(entry.leaf);
         let (thoughts, actions) = (self.thoughts, self.actions);
-        let wrong = match (entry.kind, &scanned.thought) {
+        let wrong = match (entry.kind.parse(), &scanned.thought) {
             _ if scanned.malformed.is_some() => malformed(scanned, entry),
-            (THOUGHT, Some(thought)) => self.check_thought(seq, thought, entry.leaf)?,
-            (THOUGHT, None) => Some(gone(seq, entry.leaf)),
-            (GENESIS, None) => self.check_genesis(seq, entry),
-            (SNAPSHOT, None) => self.contexts.check(self.audit, seq, entry.leaf)?,
-            (EVENT, None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
-            (BRIEF, None) => self.memory.check_brief(self.audit, seq, entry.leaf, &mut self.redactions)?,
-            (REDACTION, None) => self.redactions.check_entry(self.audit, seq, entry.leaf)?,
-            (kind @ (KEY | CONTINUATION), None) => {
-                let sound = is_sound_about_log(kind, seq, entry.leaf, &mut self.leaf);
+            (Ok(EntryKind::Thought), Some(thought)) => self.check_thought(seq, thought, entry.leaf)?,
+            (Ok(EntryKind::Thought), None) => Some(gone(seq, entry.leaf)),
+            (Ok(EntryKind::Genesis), None) => self.check_genesis(seq, entry),
+            (Ok(EntryKind::Snapshot), None) => self.contexts.check(self.audit, seq, entry.leaf)?,
+            (Ok(EntryKind::Event), None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
+            (Ok(EntryKind::Brief), None) => {
+                self.memory.check_brief(self.audit, seq, entry.leaf, &mut self.redactions)?
+            }
+            (Ok(EntryKind::Redaction), None) => self.redactions.check_entry(self.audit, seq, entry.leaf)?,
+            (Ok(kind @ (EntryKind::Key | EntryKind::Continuation)), None) => {
+                // One that names another place could pass for one that a checkpoint covers.
+                let sound =
+                    Entry::parse(entry.leaf).is_some_and(|entry| entry.kind() == kind && entry.seq() == seq);
                 (!sound).then(|| {
                     let message = format!(
                         "log entry {seq} is of kind `{kind}` and does not hold what such an entry holds"
@@ -114,7 +113,8 @@ impl<'a> Checker<'a> {
                     Finding::new(Reason::LeafMismatch, "entry", message).at(seq)
                 })
             }
-            (kind, thought) => {
+            (_, thought) => {
+                let kind = entry.kind;
                 let in_log = leaf_text(entry.leaf, "kind").unwrap_or_else(|| "nothing".to_string());
                 let kept = if thought.is_some() { "a thought" } else { "nothing" };
                 let message = format!("log entry {seq} is of kind `{kind}` and records {kept}");
@@ -177,7 +177,7 @@ impl<'a> Checker<'a> {
     fn check_genesis(&mut self, seq: u64, entry: &StoredEntry<'_>) -> Option<Finding> {
         self.leaf.clear();
         let timestamp = leaf_text(entry.leaf, "timestamp").unwrap_or_default();
-        Genesis { origin: self.origin, timestamp: &timestamp }.write(&mut self.leaf);
+        Genesis { origin: self.origin.into(), seq: 0, timestamp: timestamp.into() }.write(&mut self.leaf);
         (seq != 0 || self.leaf != entry.leaf).then(|| {
             let in_log = leaf_text(entry.leaf, "origin").unwrap_or_else(|| "something else".to_string());
             let message = "the database names another log than the first entry of the log does".to_string();
@@ -224,7 +224,7 @@ impl<'a> Checker<'a> {
         seq: u64,
         thought: &StoredThought<'_>,
         leaf: &[u8],
-        said: Option<&Said>,
+        said: Option<&RedactionEntry<'static>>,
     ) -> Result<Option<(String, String, String)>> {
         if let (Some(content), Some(in_log)) = (thought.content, leaf_text(leaf, "content_hash")) {
             let actual = Sha::of(content.as_bytes()).to_string();
@@ -247,7 +247,7 @@ impl<'a> Checker<'a> {
         seq: u64,
         thought: &StoredThought<'_>,
         leaf: &[u8],
-        redacted: &mut Option<Said>,
+        redacted: &mut Option<RedactionEntry<'static>>,
     ) -> Result<Option<Finding>> {
         self.times.see(seq, thought.timestamp);
         let place =
@@ -430,7 +430,7 @@ impl<'a> Checker<'a> {
         task_id: &str,
         session_id: &str,
         parent: Option<&Parent>,
-        said: Option<&Said>,
+        said: Option<&RedactionEntry<'static>>,
     ) -> Option<(String, String, String)> {
         let nothing_negative =
             [thought.position, thought.step_index, thought.context_id.unwrap_or(0)].iter().all(|n| *n >= 0);
@@ -450,27 +450,31 @@ impl<'a> Checker<'a> {
                 .map(|(metadata, salt)| metadata_commitment(&salt, metadata.as_bytes())),
         };
         self.leaf.clear();
+        let Ok(kind) = thought.kind.parse() else {
+            let in_log = leaf_text(leaf, "type").unwrap_or_default();
+            return Some(("type".to_string(), in_log, thought.kind.to_string()));
+        };
         ThoughtEntry {
-            action_id: thought.action_id,
-            agent_id: thought.agent_id,
-            brief_id: thought.brief_id,
+            action_id: thought.action_id.map(Into::into),
+            agent_id: thought.agent_id.into(),
+            brief_id: thought.brief_id.map(Into::into),
             chain_hash: sha(thought.chain_hash),
             content_hash: sha(thought.content_hash),
             content_length,
             context_id: thought.context_id.map(i64::unsigned_abs),
             hash: sha(thought.hash),
-            id: thought.id,
-            idempotency_key: thought.idempotency_key,
+            id: thought.id.into(),
+            idempotency_key: thought.idempotency_key.map(Into::into),
             metadata_commitment: commitment,
-            parent_id: parent.map(|parent| parent.id.as_str()),
+            parent_id: parent.map(|parent| parent.id.as_str().into()),
             position: thought.position.unsigned_abs(),
             prev_hash: sha(thought.prev_hash),
             seq,
-            session_id,
+            session_id: session_id.into(),
             step_index: thought.step_index.unsigned_abs(),
-            task_id,
-            timestamp: thought.timestamp,
-            kind: thought.kind,
+            task_id: task_id.into(),
+            timestamp: thought.timestamp.into(),
+            kind,
         }
         .write(&mut self.leaf);
         if self.leaf != leaf || !nothing_negative {

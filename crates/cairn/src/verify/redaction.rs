@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, REDACTION, RedactionEntry, THOUGHT};
+use cairn_core::entry::{Entry, EntryKind, RedactionEntry};
 use cairn_core::redaction::Redaction;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::first_difference;
 use super::{Finding, Reason};
-use crate::redact::Said;
 use crate::seal;
 use crate::store::{Audit, StoreError};
 
@@ -23,8 +22,8 @@ pub const MAX_REDACTED: usize = 100;
 pub struct RedactedRecord {
     /// Its id.
     pub id: String,
-    /// `thought` or `brief`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: EntryKind,
     /// Its position in the log.
     pub seq: u64,
     /// By whom, when and why.
@@ -36,8 +35,8 @@ pub struct RedactedRecord {
 
 /// What the entry of a record says about what may be blanked.
 pub struct InLog {
-    /// `thought` or `brief`.
-    pub kind: String,
+    /// Its kind.
+    pub kind: EntryKind,
     /// Its id.
     pub id: String,
     /// The hash of its content, or of its data.
@@ -49,28 +48,43 @@ pub struct InLog {
 }
 
 impl InLog {
+    /// Takes it from an entry; none if that is not a thought or a brief.
+    pub fn of(entry: &Entry<'_>) -> Option<InLog> {
+        Some(match entry {
+            Entry::Thought(entry) => InLog {
+                kind: EntryKind::Thought,
+                id: entry.id.to_string(),
+                content_hash: entry.content_hash,
+                content_length: entry.content_length,
+                metadata_commitment: entry.metadata_commitment,
+            },
+            Entry::Brief(entry) => InLog {
+                kind: EntryKind::Brief,
+                id: entry.brief_id.to_string(),
+                content_hash: entry.data_hash,
+                content_length: entry.data_length,
+                metadata_commitment: None,
+            },
+            Entry::Genesis(_)
+            | Entry::Snapshot(_)
+            | Entry::Event(_)
+            | Entry::Key(_)
+            | Entry::Redaction(_)
+            | Entry::Continuation(_) => return None,
+        })
+    }
+
     /// Reads the bytes of an entry; none if they are not those of a thought or a brief.
     pub fn read(leaf: &[u8]) -> Option<InLog> {
-        /// Members that only one of the two has.
-        #[derive(Deserialize)]
-        struct Leaf {
-            kind: String,
-            id: Option<String>,
-            brief_id: Option<String>,
-            #[serde(alias = "data_hash")]
-            content_hash: Sha,
-            #[serde(alias = "data_length")]
-            content_length: u64,
-            metadata_commitment: Option<Sha>,
-        }
-        let leaf: Leaf = serde_json::from_slice(leaf).ok()?;
-        let id = match &leaf.kind[..] {
-            THOUGHT => leaf.id?,
-            BRIEF => leaf.brief_id?,
-            _ => return None,
-        };
-        let Leaf { kind, content_hash, content_length, metadata_commitment, .. } = leaf;
-        Some(InLog { kind, id, content_hash, content_length, metadata_commitment })
+        InLog::of(&Entry::parse(leaf)?)
+    }
+}
+
+/// The bytes of an entry, if they are those of a redaction.
+pub fn read_redaction(leaf: &[u8]) -> Option<RedactionEntry<'static>> {
+    match Entry::parse(leaf) {
+        Some(Entry::Redaction(entry)) => Some(entry.into_owned()),
+        _ => None,
     }
 }
 
@@ -99,8 +113,8 @@ impl Redactions {
     fn by_target(&mut self, audit: &dyn Audit) -> Result<&HashMap<u64, u64>> {
         if self.by_target.is_none() {
             let mut by_target = HashMap::new();
-            audit.about_log(REDACTION, &mut |seq, leaf| {
-                if let Some(said) = Said::read(leaf) {
+            audit.about_log(EntryKind::Redaction, &mut |seq, leaf| {
+                if let Some(said) = read_redaction(leaf) {
                     by_target.entry(said.target_seq).or_insert(seq);
                 }
             })?;
@@ -118,19 +132,25 @@ impl Redactions {
     }
 
     /// What a later entry says about the blanking of `field` of the record at `seq`, whose content had this hash.
-    pub fn of(&mut self, audit: &dyn Audit, seq: u64, field: &str, hash: &Sha) -> Result<Option<Said>> {
+    pub fn of(
+        &mut self,
+        audit: &dyn Audit,
+        seq: u64,
+        field: &str,
+        hash: &Sha,
+    ) -> Result<Option<RedactionEntry<'static>>> {
         let Some(place) = self.by_target(audit)?.get(&seq).copied().filter(|place| *place > seq) else {
             return Ok(None);
         };
-        let said = audit.leaf(place)?.and_then(|leaf| Said::read(&leaf));
-        Ok(said.filter(|said| said.blanked(field) && said.content_hash == *hash && said.target_seq == seq))
+        let said = audit.leaf(place)?.and_then(|leaf| read_redaction(&leaf));
+        Ok(said.filter(|said| said.blanks(field) && said.content_hash == *hash && said.target_seq == seq))
     }
 
     /// Counts a blanked record.
-    pub fn count(&mut self, seq: u64, said: Said, sealed: bool) {
+    pub fn count(&mut self, seq: u64, said: RedactionEntry<'static>, sealed: bool) {
         self.total += 1;
         if self.list.len() < MAX_REDACTED {
-            let (id, kind) = (said.target_id.clone(), said.target_kind.clone());
+            let (id, kind) = (said.target_id.to_string(), said.target_kind);
             self.list.push(RedactedRecord { id, kind, seq, redaction: said.redaction(), sealed });
         }
     }
@@ -143,7 +163,7 @@ impl Redactions {
         id: &str,
         text: &str,
         hash: &Sha,
-    ) -> Result<std::result::Result<Option<Said>, WrongKey>> {
+    ) -> Result<std::result::Result<Option<RedactionEntry<'static>>, WrongKey>> {
         let Some(key) = audit.seal_key(seq)? else {
             let said = self.of(audit, seq, "seal_key", hash)?;
             let place = self.by_target(audit)?.get(&seq).copied();
@@ -169,7 +189,7 @@ impl Redactions {
                 let what = format!("redaction {seq}");
                 Ok(Some(Finding::differs(reason, "redaction", &what, field, expected, actual).at(seq)))
             };
-        let Some(said) = Said::read(leaf) else {
+        let Some(said) = read_redaction(leaf) else {
             let message = format!("log entry {seq} should record a redaction, and cannot be read");
             return Ok(Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq)));
         };
@@ -195,21 +215,17 @@ impl Redactions {
         let Some(target) = audit.leaf(said.target_seq)?.and_then(|leaf| InLog::read(&leaf)) else {
             return wrong(Reason::MissingRecord, "target_seq", &"a thought or a brief", &"something else");
         };
-        let fields: Vec<&str> = said.fields.iter().map(String::as_str).collect();
-        if !possible_fields(&target.kind, target.metadata_commitment.is_some(), &fields) {
+        let fields: Vec<&str> = said.fields.iter().map(|field| &**field).collect();
+        if !possible_fields(target.kind, target.metadata_commitment.is_some(), &fields) {
             return wrong(Reason::LeafMismatch, "fields", &"those that its target had", &fields.join(", "));
         }
         self.leaf.clear();
         RedactionEntry {
-            actor: &said.actor,
             content_hash: target.content_hash,
-            created_at: said.created_at.as_str(),
-            fields: &fields,
-            reason: &said.reason,
             seq,
-            target_id: &target.id,
-            target_kind: &target.kind,
-            target_seq: said.target_seq,
+            target_id: target.id.as_str().into(),
+            target_kind: target.kind,
+            ..said.clone()
         }
         .write(&mut self.leaf);
         if self.leaf != leaf {
@@ -220,16 +236,21 @@ impl Redactions {
     }
 
     /// Names what should be blanked and is not.
-    fn still_there(&self, audit: &dyn Audit, said: &Said, target: &InLog) -> Result<Option<Finding>> {
+    fn still_there(
+        &self,
+        audit: &dyn Audit,
+        said: &RedactionEntry<'_>,
+        target: &InLog,
+    ) -> Result<Option<Finding>> {
         let (text, metadata) = audit.has_text(said.target_seq)?;
         let field = match fields_left(said, text, metadata) {
             Some(field) => field,
-            None if said.blanked("seal_key") && audit.seal_key(said.target_seq)?.is_some() => "key",
+            None if said.blanks("seal_key") && audit.seal_key(said.target_seq)?.is_some() => "key",
             None => return Ok(None),
         };
-        let table = match (field, &target.kind[..]) {
+        let table = match (field, target.kind) {
             ("key", _) => "seal",
-            (_, BRIEF) => "brief",
+            (_, EntryKind::Brief) => "brief",
             _ => "thought",
         };
         let what = format!("{} `{}`, which was redacted,", target.kind, target.id);
@@ -239,10 +260,10 @@ impl Redactions {
 }
 
 /// Whether a redaction can name these fields of a record, which `commits` to metadata or not.
-pub fn possible_fields(kind: &str, commits: bool, fields: &[&str]) -> bool {
+pub fn possible_fields(kind: EntryKind, commits: bool, fields: &[&str]) -> bool {
     match (kind, fields) {
-        (BRIEF, ["data"]) => true,
-        (THOUGHT, ["content" | "seal_key", rest @ ..]) => {
+        (EntryKind::Brief, ["data"]) => true,
+        (EntryKind::Thought, ["content" | "seal_key", rest @ ..]) => {
             if commits {
                 rest == ["metadata"]
             } else {
@@ -253,8 +274,8 @@ pub fn possible_fields(kind: &str, commits: bool, fields: &[&str]) -> bool {
     }
 }
 
-fn fields_left(said: &Said, text: bool, metadata: bool) -> Option<&'static str> {
-    match (said.blanked("content"), said.blanked("data")) {
+fn fields_left(said: &RedactionEntry<'_>, text: bool, metadata: bool) -> Option<&'static str> {
+    match (said.blanks("content"), said.blanks("data")) {
         (true, _) if text => Some("content"),
         (_, true) if text => Some("data"),
         _ => metadata.then_some("metadata"),

@@ -3,24 +3,11 @@
 
 use std::collections::HashMap;
 
+use cairn_core::entry::{KeyEntry, KeyOp};
 use cairn_core::log::CheckpointNote;
 use cairn_core::note::{Verdict, VerifyingKey};
-use serde::Deserialize;
 
 use super::{Finding, Reason};
-
-/// A change of keys, as an entry of the log says.
-#[derive(Debug, Clone, Deserialize)]
-pub struct KeyChange {
-    /// `add`, `retire` or `revoke`.
-    pub op: String,
-    /// Which key.
-    pub vkey: String,
-    /// Up to which size of the log its signatures count, if it is retired or revoked.
-    pub last_trusted_size: Option<u64>,
-    /// Position in the log.
-    pub seq: u64,
-}
 
 /// A key whose signatures count.
 #[derive(Debug, Clone)]
@@ -61,7 +48,7 @@ impl<'n> Trust<'n> {
     /// beginning: everything is followed again with it, until there is nothing new.
     pub fn new(
         given: impl IntoIterator<Item = (VerifyingKey, String)>,
-        changes: &[KeyChange],
+        changes: &[KeyEntry<'_>],
         notes: &'n [CheckpointNote],
     ) -> Trust<'n> {
         let known = |(key, source)| TrustedKey { key, source, limit: u64::MAX };
@@ -82,23 +69,23 @@ impl<'n> Trust<'n> {
     }
 
     /// Follows the changes in the order of the log.
-    fn follow(&mut self, changes: &[KeyChange], ends: &mut HashMap<String, u64>) {
+    fn follow(&mut self, changes: &[KeyEntry<'_>], ends: &mut HashMap<String, u64>) {
         // Looked for again only when the keys have changed: a forger may add many changes that nobody vouches for.
         let mut vouched = self.reach(None);
         let mut without: HashMap<&str, u64> = HashMap::new();
         for change in changes {
             let known = self.keys.iter().position(|known| known.key.to_string() == change.vkey);
-            match (&change.op[..], known, change.last_trusted_size) {
-                ("add", None, _) if change.seq < vouched => {
+            match (change.op, known, change.last_trusted_size) {
+                (KeyOp::Add, None, _) if change.seq < vouched => {
                     let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
-                    let limit = ends.get(&change.vkey).copied().unwrap_or(u64::MAX);
+                    let limit = ends.get(&*change.vkey).copied().unwrap_or(u64::MAX);
                     let source = format!(
                         "introduced by log entry {}; compare it with the one you were given",
                         change.seq
                     );
                     self.keys.push(TrustedKey { key, source, limit });
                 }
-                ("retire" | "revoke", Some(known), Some(last)) if last < self.keys[known].limit => {
+                (KeyOp::Retire | KeyOp::Revoke, Some(known), Some(last)) if last < self.keys[known].limit => {
                     let reach = match without.get(&change.vkey[..]) {
                         Some(reach) => *reach,
                         None => self.reach(Some(known)),
@@ -108,7 +95,7 @@ impl<'n> Trust<'n> {
                         continue;
                     }
                     self.keys[known].limit = last;
-                    ends.insert(change.vkey.clone(), last);
+                    ends.insert(change.vkey.to_string(), last);
                 }
                 _ => continue,
             }

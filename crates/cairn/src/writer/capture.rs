@@ -1,7 +1,7 @@
 //! Writing snapshots of roadmaps.
 
 use cairn_core::Sha;
-use cairn_core::entry::{SNAPSHOT, Salt, SnapshotEntry, metadata_commitment};
+use cairn_core::entry::{EntryKind, Salt, SnapshotEntry, metadata_commitment};
 use cairn_core::id::RoadmapId;
 
 use super::step::Step;
@@ -72,7 +72,7 @@ impl Step<'_> {
             content_hash: capture.content_hash,
             content_length: capture.data.len() as u64,
             context_id: id,
-            created_at: created_at.as_str(),
+            created_at: created_at.as_str().into(),
             metadata_commitment: capture
                 .metadata
                 .as_deref()
@@ -80,11 +80,11 @@ impl Step<'_> {
                 .map(|(metadata, salt)| metadata_commitment(salt, metadata.as_bytes())),
             node_count: capture.node_count,
             position: roadmap.length,
-            roadmap_id: name,
+            roadmap_id: name.into(),
             seq,
         }
         .write(self.leaf);
-        self.append(SNAPSHOT)?;
+        self.append(EntryKind::Snapshot)?;
         self.tx.set_roadmap(&RoadmapHead { length: roadmap.length + 1, ..roadmap })?;
         self.heads.contexts = Some(id);
         let metadata = capture.metadata.as_deref().map(serde_json::from_str).transpose();

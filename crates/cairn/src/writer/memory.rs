@@ -1,7 +1,7 @@
 //! Writing events of sessions, and briefs.
 
 use cairn_core::Sha;
-use cairn_core::entry::{BRIEF, BriefEntry, EVENT, EventEntry};
+use cairn_core::entry::{BriefEntry, EntryKind, EventEntry};
 use cairn_core::id::{BriefId, IdempotencyKey, SessionId};
 use cairn_core::time::Timestamp;
 
@@ -111,17 +111,17 @@ impl Step<'_> {
         EventEntry {
             body_hash: Sha::of(request.body.as_bytes()),
             body_length: request.body.len() as u64,
-            created_at: at.as_str(),
-            event: request.kind,
+            created_at: at.as_str().into(),
+            event: request.kind.into(),
             event_v: request.v,
-            idempotency_key: key,
+            idempotency_key: key.map(Into::into),
             position: memory.length,
             seq,
-            session_id: name,
+            session_id: name.into(),
             turn: request.turn,
         }
         .write(self.leaf);
-        self.append(EVENT)?;
+        self.append(EntryKind::Event)?;
         let memory = MemoryHead { length: memory.length + 1, newest: seq, ..memory };
         self.tx.set_memory(&memory)?;
         remember(&mut self.heads.memories, name, memory);
@@ -146,18 +146,18 @@ impl Step<'_> {
         })?;
         self.leaf.clear();
         BriefEntry {
-            brief_id: brief.id.as_str(),
-            created_at: at.as_str(),
+            brief_id: brief.id.as_str().into(),
+            created_at: at.as_str().into(),
             data_hash: Sha::of(brief.data.as_bytes()),
             data_length: brief.data.len() as u64,
             hash: brief.hash,
-            node: brief.node,
+            node: brief.node.into(),
             seq,
-            session_id: name,
+            session_id: name.into(),
             turn: brief.turn,
         }
         .write(self.leaf);
-        self.append(BRIEF)?;
+        self.append(EntryKind::Brief)?;
         Ok(seq)
     }
 

@@ -1,7 +1,7 @@
 //! Blanking a record: an entry that says so, and the texts gone, in one transaction.
 
 use cairn_core::Sha;
-use cairn_core::entry::{REDACTION, RedactionEntry, THOUGHT};
+use cairn_core::entry::{Entry, EntryKind, RedactionEntry};
 use cairn_core::time::Timestamp;
 
 use super::step::Step;
@@ -40,13 +40,13 @@ impl Step<'_> {
             )));
         }
         // From the log, whatever the row holds today.
-        let in_log = self.tx.leaf(target.seq)?.and_then(|leaf| InLog::read(&leaf));
+        let in_log = self.tx.leaf(target.seq)?.and_then(|leaf| InLog::of(&Entry::parse(&leaf)?));
         let in_log = in_log.filter(|in_log| in_log.kind == target.kind && in_log.id == request.id);
         let other = || Damage::at(target.seq, format!("it is not {} `{}`", target.kind, request.id));
         let content_hash = in_log.ok_or_else(other)?.content_hash;
         let mut fields = match (target.kind, &target.key) {
-            (THOUGHT, Some(_)) => vec!["seal_key"],
-            (THOUGHT, None) => vec!["content"],
+            (EntryKind::Thought, Some(_)) => vec!["seal_key"],
+            (EntryKind::Thought, None) => vec!["content"],
             _ => vec!["data"],
         };
         if target.metadata.is_some() {
@@ -56,18 +56,18 @@ impl Step<'_> {
         let seq = self.heads.edge.size();
         self.leaf.clear();
         RedactionEntry {
-            actor: &request.actor,
+            actor: request.actor.as_str().into(),
             content_hash,
-            created_at: at.as_str(),
-            fields: &fields,
-            reason: &request.reason,
+            created_at: at.clone(),
+            fields: fields.iter().map(|field| (*field).into()).collect(),
+            reason: request.reason.as_str().into(),
             seq,
-            target_id: &request.id,
+            target_id: request.id.as_str().into(),
             target_kind: target.kind,
             target_seq: target.seq,
         }
         .write(self.leaf);
-        self.append(REDACTION)?;
+        self.append(EntryKind::Redaction)?;
         self.tx.insert_redaction(seq, target.seq)?;
         self.tx.blank(&target)?;
         Ok(Blanked { seq, at, fields, content_hash, target })

@@ -45,7 +45,7 @@ impl Step<'_> {
             Some(_) => {
                 let entry = self.tx.redaction(first.seq)?;
                 let said = entry.map(|entry| checked::redaction(&entry, first.seq)).transpose()?;
-                thought.metadata.is_some() != said.is_some_and(|said| said.blanked("metadata"))
+                thought.metadata.is_some() != said.is_some_and(|said| said.blanks("metadata"))
             }
         };
         let differs = [

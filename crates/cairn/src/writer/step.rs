@@ -1,7 +1,7 @@
 //! One transaction: thoughts are given their place, linked, and written; what else is written has files of its own.
 
 use cairn_core::Sha;
-use cairn_core::entry::{Salt, THOUGHT, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{EntryKind, Salt, ThoughtEntry, metadata_commitment};
 use cairn_core::id::ThoughtId;
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{CheckedThought, TaskLink, Thought, chain_hash, task_hash};
@@ -140,7 +140,7 @@ impl<'a> Step<'a> {
         }
         self.leaf.clear();
         entry_of(&row, &thought).write(self.leaf);
-        self.append(THOUGHT)?;
+        self.append(EntryKind::Thought)?;
         if let Some(sealing) = sealing {
             self.tx.insert_seal(seq, &sealing.key)?;
             thought.content = sealing.content;
@@ -163,7 +163,7 @@ impl<'a> Step<'a> {
     }
 
     /// Makes what is in `leaf` the next entry of the log.
-    pub(super) fn append(&mut self, kind: &str) -> Result<()> {
+    pub(super) fn append(&mut self, kind: EntryKind) -> Result<()> {
         let hash = leaf_hash(self.leaf);
         self.tx.insert_entry(self.heads.edge.size(), kind, self.leaf, &hash)?;
         let mut nodes = Ok(());
@@ -278,29 +278,29 @@ impl<'a> Step<'a> {
 
 fn entry_of<'a>(row: &ThoughtRow<'a>, thought: &'a CheckedThought) -> ThoughtEntry<'a> {
     ThoughtEntry {
-        action_id: row.action_id,
-        agent_id: row.agent_id,
-        brief_id: row.brief_id,
+        action_id: row.action_id.map(Into::into),
+        agent_id: row.agent_id.into(),
+        brief_id: row.brief_id.map(Into::into),
         chain_hash: row.chain_hash,
         content_hash: row.content_hash,
         content_length: row.content.map_or(0, str::len) as u64,
         context_id: row.context_id,
         hash: row.hash,
-        id: row.id,
-        idempotency_key: row.idempotency_key,
+        id: row.id.into(),
+        idempotency_key: row.idempotency_key.map(Into::into),
         metadata_commitment: row
             .metadata
             .zip(row.salt)
             .map(|(metadata, salt)| metadata_commitment(salt, metadata.as_bytes())),
-        parent_id: thought.parent_id.as_ref().map(|id| id.as_str()),
+        parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
         position: row.position,
         prev_hash: row.prev_hash,
         seq: row.seq,
-        session_id: thought.session_id.as_str(),
+        session_id: thought.session_id.as_str().into(),
         step_index: row.step_index,
-        task_id: thought.task_id.as_str(),
-        timestamp: row.timestamp,
-        kind: row.kind,
+        task_id: thought.task_id.as_str().into(),
+        timestamp: row.timestamp.into(),
+        kind: thought.kind,
     }
 }
 

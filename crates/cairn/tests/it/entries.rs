@@ -32,14 +32,15 @@ fn each_entry_tells_what_it_is_about() {
     let entries = db.entries_since(0, 100).unwrap();
     assert_eq!(entries.len() as u64, db.log_size().unwrap());
     assert!(entries.iter().enumerate().all(|(i, entry)| entry.seq == i as u64 && entry.timestamp.is_some()));
-    let one =
-        |kind: &str| entries.iter().find(|entry| entry.kind == kind).unwrap_or_else(|| panic!("{kind}"));
+    let one = |kind: &str| {
+        entries.iter().find(|entry| entry.kind.as_str() == kind).unwrap_or_else(|| panic!("{kind}"))
+    };
     let thought = one("thought");
     assert_eq!((thought.session_id.as_deref(), thought.task_id.as_deref()), (Some("s"), Some("t")));
     assert_eq!(thought.context_id, Some(1));
-    assert!(entries.iter().all(|entry| entry.thought_type.is_some() == (entry.kind == "thought")));
+    assert!(entries.iter().all(|entry| entry.thought_type.is_some() == (entry.kind.as_str() == "thought")));
     let recorded = db.get(thought.id.as_deref().unwrap()).unwrap().unwrap();
-    assert_eq!(thought.thought_type.as_deref(), Some(recorded.kind.as_str()));
+    assert_eq!(thought.thought_type, Some(recorded.kind));
     assert_eq!(
         (recorded.seq, Some(recorded.timestamp.to_string())),
         (thought.seq, thought.timestamp.clone())

@@ -63,7 +63,7 @@ fn the_text_goes_and_everything_else_stays() {
     assert_eq!((found(&db, "gummibaerchen"), found(&db, "quixley")), (1, 1));
 
     let done = redact(&db, told.id.as_str()).unwrap();
-    assert_eq!((done.kind, &done.fields[..]), ("thought", &["content", "metadata"][..]));
+    assert_eq!((done.kind.as_str(), &done.fields[..]), ("thought", &["content", "metadata"][..]));
     assert_eq!((done.target_seq, done.seq, done.content_hash), (told.seq, after.seq + 1, told.content_hash));
     assert!(left(&done).is_empty() && done.also_in.is_empty(), "{done:?}");
 
@@ -342,7 +342,7 @@ fn briefs_that_repeat_it_are_named_and_can_be_redacted_too() {
     assert_eq!(db.brief_verify(&later).unwrap().valid, Some(true));
 
     let done = redact(&db, &brief).unwrap();
-    assert_eq!((done.kind, &done.fields[..], left(&done)), ("brief", &["data"][..], vec![]));
+    assert_eq!((done.kind.as_str(), &done.fields[..], left(&done)), ("brief", &["data"][..], vec![]));
     let view = db.brief(&brief).unwrap().unwrap();
     assert!(view.brief.is_null() && view.redacted.unwrap().by == "ann");
     let verdict = db.brief_verify(&brief).unwrap();

@@ -38,7 +38,7 @@ pub(crate) fn rotate(args: &RotateArgs, app: &App) -> Result<Outcome, CliError> 
     let (folder, cairn, old) = begin(app)?;
     let origin = old.name().to_string();
     let new = folder.make_next(&origin).map_err(CliError::refused)?;
-    if !cairn.key_changes()?.iter().any(|change| change.op == "add" && change.vkey == new.to_string()) {
+    if !cairn.key_changes()?.iter().any(|change| change.op == KeyOp::Add && change.vkey == new.to_string()) {
         add(&cairn, &new, args.reason.clone())?;
     }
     // Both sign this one: it is the bridge from the old key to the new.

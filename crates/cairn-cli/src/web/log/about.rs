@@ -1,6 +1,7 @@
 //! What an entry of the log carries, and where that is shown.
 
 use cairn::EntryHead;
+use cairn::core::entry::EntryKind;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -14,27 +15,29 @@ pub(super) fn about(entry: &EntryHead, leaf: Option<&Value>) -> Markup {
     let session = |session: &Option<String>| {
         html! { @if let Some(session) = session { " in " a href=(link::session(session)) { (text(session)) } } }
     };
-    match (entry.kind.as_str(), &entry.id, &entry.session_id) {
-        ("thought", Some(id), _) => html! {
+    let id = entry.id.as_deref().unwrap_or_default();
+    let session_id = entry.session_id.as_deref().unwrap_or_default();
+    match entry.kind {
+        EntryKind::Thought => html! {
             a href=(link::thought(id)) { "thought " code { (text(id)) } } (session(&entry.session_id))
             @if let Some(context) = entry.context_id { ", on " a href=(link::context(context)) { "snapshot " (context) } }
         },
-        ("brief", Some(id), _) => html! {
+        EntryKind::Brief => html! {
             a href=(link::brief(id)) { "brief " code { (text(id)) } } (session(&entry.session_id))
         },
-        ("snapshot", ..) => html! {
+        EntryKind::Snapshot => html! {
             @if let Some(context) = entry.context_id { a href=(link::context(context)) { "snapshot " (context) } }
             @if let Some(roadmap) = &entry.roadmap_id { " of " a href=(link::roadmap(roadmap)) { (text(roadmap)) } }
         },
-        ("event", _, Some(id)) => html! {
+        EntryKind::Event => html! {
             @if let Some(event) = word("event") { (text(&event.replace('_', " "))) " " }
             @match told("turn").and_then(Value::as_u64).filter(|turn| *turn > 0) {
-                Some(turn) => { "in " a href=(link::turn(id, turn)) { "turn " (turn) } " of " }
+                Some(turn) => { "in " a href=(link::turn(session_id, turn)) { "turn " (turn) } " of " }
                 None => "in ",
             }
-            a href=(link::turns(id)) { (text(id)) }
+            a href=(link::turns(session_id)) { (text(session_id)) }
         },
-        ("redaction", Some(id), _) => html! {
+        EntryKind::Redaction => html! {
             "blanked "
             @match (word("target_kind"), told("target_seq").and_then(Value::as_u64)) {
                 (Some("thought"), _) => a href=(link::thought(id)) { "thought " code { (text(id)) } },
@@ -43,9 +46,8 @@ pub(super) fn about(entry: &EntryHead, leaf: Option<&Value>) -> Markup {
                 _ => code { (text(id)) },
             }
         },
-        ("key", ..) => html! { "a change of the keys that sign this log" },
-        ("genesis", ..) => html! { "the log begins" },
-        ("continuation", ..) => html! { "it continues another log" },
-        _ => html! { span.faint { "of a kind that this program does not know" } },
+        EntryKind::Key => html! { "a change of the keys that sign this log" },
+        EntryKind::Genesis => html! { "the log begins" },
+        EntryKind::Continuation => html! { "it continues another log" },
     }
 }

@@ -53,7 +53,7 @@ impl Page for Entry {
             h1 { "Entry " (seq) span.faint { " of " (data.size) } }
             p.lead { (about(head, fields.as_ref())) }
             dl.facts {
-                dt { "Kind" } dd { span.chip { (text(&head.kind)) } }
+                dt { "Kind" } dd { span.chip { (text(head.kind.as_str())) } }
                 @if let Some(at) = &head.timestamp { dt { "Recorded" } dd { (time_text(at)) } }
                 dt { "Leaf hash" } dd { (hash(&head.leaf_hash)) }
             }

@@ -1,5 +1,6 @@
 //! What a verification found, each finding with its place.
 
+use cairn::core::entry::EntryKind;
 use cairn::{Finding, Report};
 use maud::{Markup, html};
 
@@ -57,9 +58,9 @@ pub(super) fn redactions(report: &Report) -> Markup {
             ul.bare.keys {
                 @for one in &report.redacted {
                     li {
-                        (text(&one.kind)) " "
-                        @match one.kind.as_str() {
-                            "brief" => a href=(link::brief(&one.id)) { code { (text(&one.id)) } },
+                        (text(one.kind.as_str())) " "
+                        @match one.kind {
+                            EntryKind::Brief => a href=(link::brief(&one.id)) { code { (text(&one.id)) } },
                             _ => a href=(link::thought(&one.id)) { code { (text(&one.id)) } },
                         }
                         " " (entry(one.seq)) ": " (redacted(&one.redaction))

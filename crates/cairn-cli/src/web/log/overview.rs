@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cairn::core::entry::{EntryKind, KeyOp};
 use cairn::{EntryHead, LogHead, RecordedKeyChange, SeenHead};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -65,7 +66,7 @@ impl Page for Overview {
         let mut entries = cairn.entries_since(first, end - first)?;
         entries.reverse();
         let mut leaves = HashMap::new();
-        for one in entries.iter().filter(|one| ["event", "redaction"].contains(&one.kind.as_str())) {
+        for one in entries.iter().filter(|one| matches!(one.kind, EntryKind::Event | EntryKind::Redaction)) {
             let leaf = cairn.entry(one.seq)?.and_then(|entry| serde_json::from_str(&entry.leaf).ok());
             leaves.extend(leaf.map(|leaf| (one.seq, leaf)));
         }
@@ -165,7 +166,7 @@ fn keys(data: &Data) -> Markup {
                 li {
                     (entry(change.seq)) " "
                     strong {
-                        @match change.op.as_str() { "add" => "added", "retire" => "retired", "revoke" => "revoked", other => (text(other)) }
+                        @match change.op { KeyOp::Add => "added", KeyOp::Retire => "retired", KeyOp::Revoke => "revoked" }
                     }
                     " " (time_text(&change.created_at))
                     @if let Some(size) = change.last_trusted_size { ", its signatures count up to " (count(size, "entry")) }
@@ -212,7 +213,7 @@ fn entries(data: &Data) -> Markup {
                     @for one in &data.entries {
                         tr {
                             td.number { (entry(one.seq)) }
-                            td { span.chip { (text(&one.kind)) } }
+                            td { span.chip { (text(one.kind.as_str())) } }
                             td.what { (about(one, data.leaves.get(&one.seq))) }
                             td { @if let Some(at) = &one.timestamp { (time_text(at)) } }
                             td { (short_hash(&one.leaf_hash)) }

@@ -90,8 +90,7 @@ fn newest_decisions(cairn: &Cairn) -> Result<(Vec<Decided>, Vec<Damage>), CliErr
     let from = cairn.log_size()?.saturating_sub(LOOK_BACK);
     let (mut found, mut damaged) = (Vec::new(), Vec::new());
     // Only decisions are read: each of the others may be a megabyte.
-    let is_decision =
-        |entry: &EntryHead| entry.thought_type.as_deref() == Some(ThoughtType::Decision.as_str());
+    let is_decision = |entry: &EntryHead| entry.thought_type == Some(ThoughtType::Decision);
     for entry in cairn.entries_since(from, LOOK_BACK)?.into_iter().rev().filter(is_decision) {
         let Some(id) = &entry.id else { continue };
         let thought = match cairn.get(id) {

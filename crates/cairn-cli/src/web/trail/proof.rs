@@ -1,5 +1,6 @@
 //! The proof that a record is in the log, as the browser is given it to check for itself.
 
+use cairn::core::entry::KeyOp;
 use cairn::{Cairn, Proof};
 use maud::{Markup, html};
 use serde::Serialize;
@@ -41,8 +42,8 @@ pub(in crate::web) fn of(
     let changes = cairn.key_changes()?;
     let signed = |vkey: &str| proof.checkpoint.signed_by.iter().any(|by| vkey.starts_with(&format!("{by}+")));
     let mut keys: Vec<SigningKey> = Vec::new();
-    for change in changes.iter().filter(|change| change.op == "add" && signed(&change.vkey)) {
-        let ended = changes.iter().rfind(|later| later.op != "add" && later.vkey == change.vkey);
+    for change in changes.iter().filter(|change| change.op == KeyOp::Add && signed(&change.vkey)) {
+        let ended = changes.iter().rfind(|later| later.op != KeyOp::Add && later.vkey == change.vkey);
         keys.push(SigningKey {
             id: change.vkey.split('+').nth(1).unwrap_or_default().to_string(),
             vkey: change.vkey.clone(),

@@ -32,7 +32,8 @@ impl Ahead {
         read: impl Fn(&str, &Values<'_>) -> Result<Vec<Row>, StoreError>,
     ) -> Result<Ahead, StoreError> {
         let mut ahead = Ahead::default();
-        let is_event = |row: &&Row| value::<&str>(row, kind) == Some(cairn_core::entry::EVENT);
+        let is_event =
+            |row: &&Row| value::<&str>(row, kind) == Some(cairn_core::entry::EntryKind::Event.as_str());
         let mut events = page.iter().filter(is_event);
         if let Some(first) = events.next() {
             let (first, last): (i64, i64) = (get(first, 0)?, get(events.last().unwrap_or(first), 0)?);

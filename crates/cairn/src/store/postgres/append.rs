@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::log::Node;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
@@ -285,9 +286,9 @@ impl Append for PostgresAppend {
         Ok(())
     }
 
-    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
+    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()> {
         self.first.get_or_insert((seq, *hash));
-        self.batch.entry(seq, kind, leaf, hash);
+        self.batch.entry(seq, kind.as_str(), leaf, hash);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use futures::future::try_join_all;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
@@ -236,12 +237,12 @@ impl Audit for PostgresAudit {
         })
     }
 
-    fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         // The second condition lets the small index be used.
         let sql = "SELECT seq, 0::BIGINT, leaf FROM entry
                    WHERE kind = $4 AND kind IN ('continuation', 'key', 'redaction') AND seq > $1 AND $2 = 0::BIGINT
                    ORDER BY seq LIMIT $3";
-        self.pages(sql, (-1, 0), &[&kind], &mut |row| {
+        self.pages(sql, (-1, 0), &[&kind.as_str()], &mut |row| {
             visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
             Ok(true)
         })

@@ -1,6 +1,6 @@
 //! Erasing texts, and what is known of those that were erased or sealed.
 
-use cairn_core::entry::{BRIEF, THOUGHT};
+use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 use tokio_postgres::Row;
 
@@ -54,7 +54,7 @@ pub async fn target(link: &Link, id: &str) -> Result<Option<Target>> {
         .await?;
     if let Some(row) = thought {
         return Ok(Some(Target {
-            kind: THOUGHT,
+            kind: EntryKind::Thought,
             seq: number(&row, 0)?,
             session_id: get(&row, 1)?,
             text: get(&row, 2)?,
@@ -71,7 +71,7 @@ pub async fn target(link: &Link, id: &str) -> Result<Option<Target>> {
     brief
         .map(|row| {
             Ok(Target {
-                kind: BRIEF,
+                kind: EntryKind::Brief,
                 seq: number(&row, 0)?,
                 session_id: get(&row, 1)?,
                 text: get(&row, 2)?,
@@ -101,7 +101,7 @@ pub async fn briefs_with(link: &Link, session_id: &str, text: &str, limit: u64) 
 pub async fn blank(link: &Link, target: &Target) -> Result<()> {
     let covered = derived::lock(link).await?;
     let seq = at(target.seq);
-    if target.kind == BRIEF {
+    if target.kind == EntryKind::Brief {
         return link.run("UPDATE brief SET data = NULL WHERE seq = $1", &[&seq]).await.map(drop);
     }
     let indexed = derived::document(link, target.seq).await?.filter(|_| target.seq <= covered.through);

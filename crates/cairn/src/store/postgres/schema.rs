@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cairn_core::entry::{GENESIS, Genesis};
+use cairn_core::entry::{EntryKind, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Error, GenericClient};
@@ -178,14 +178,15 @@ async fn recognise(client: &impl GenericClient, schema: &str) -> Result<i64, Pre
 
 async fn begin_log(client: &impl GenericClient, birth: &Birth) -> Result<(), Error> {
     let mut leaf = Vec::new();
-    Genesis { origin: &birth.origin, timestamp: birth.timestamp.as_str() }.write(&mut leaf);
+    Genesis { origin: birth.origin.as_str().into(), seq: 0, timestamp: birth.timestamp.as_str().into() }
+        .write(&mut leaf);
     let hash = leaf_hash(&leaf);
     let mut edge = Edge::empty();
     edge.push(hash, &mut |_| {});
     client
         .execute(
             "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, $1, $2, $3)",
-            &[&GENESIS, &leaf, &&hash.0[..]],
+            &[&EntryKind::Genesis.as_str(), &leaf, &&hash.0[..]],
         )
         .await?;
     client

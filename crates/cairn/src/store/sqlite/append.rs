@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::log::Node;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -361,8 +362,8 @@ impl Append for SqliteAppend<'_> {
         self.thought.execute(values).map(drop).map_err(store_error)
     }
 
-    fn insert_entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) -> Result<()> {
-        self.entry.execute(params![seq, kind, leaf, &hash.0[..]]).map(drop).map_err(store_error)
+    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()> {
+        self.entry.execute(params![seq, kind.as_str(), leaf, &hash.0[..]]).map(drop).map_err(store_error)
     }
 
     fn insert_node(&mut self, node: &Node) -> Result<()> {
@@ -471,7 +472,7 @@ mod tests {
         connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
         let mut writer = SqliteWriter { connection, place: store.place.clone(), wrote: store.wrote.clone() };
         let mut fill = |tx: &mut dyn Append| {
-            (0..1000).try_for_each(|i| tx.insert_entry(100 + i, "test", &[7; 1000], &Sha::ZERO))
+            (0..1000).try_for_each(|i| tx.insert_entry(100 + i, EntryKind::Key, &[7; 1000], &Sha::ZERO))
         };
         assert_eq!(writer.transaction(&Needs::default(), &mut fill), Err(StoreError::DiskFull));
         let left: i64 =

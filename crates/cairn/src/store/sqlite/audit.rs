@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -257,13 +258,13 @@ impl Audit for SqliteAudit {
         })
     }
 
-    fn about_log(&self, kind: &str, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         // The last condition lets the small index be used. It may be what is damaged: redactions are looked for in
         // their table as well, so that none is called missing for that.
         let sql = "SELECT seq, leaf FROM entry WHERE kind = ?1 AND seq IN (
                      SELECT seq FROM entry WHERE kind = ?1 AND kind IN ('continuation', 'key', 'redaction')
                      UNION SELECT seq FROM redaction WHERE ?1 = 'redaction') ORDER BY seq";
-        self.each(sql, [kind], |row| {
+        self.each(sql, [kind.as_str()], |row| {
             visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
             Ok(())
         })

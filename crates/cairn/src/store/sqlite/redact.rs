@@ -1,6 +1,6 @@
 //! Erasing texts, and what is known of those that were erased or sealed.
 
-use cairn_core::entry::{BRIEF, THOUGHT};
+use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -62,7 +62,7 @@ pub fn target(connection: &Connection, id: &str) -> rusqlite::Result<Option<Targ
         )?
         .query_row([id], |row| {
             Ok(Target {
-                kind: THOUGHT,
+                kind: EntryKind::Thought,
                 seq: row.get(0)?,
                 session_id: row.get(1)?,
                 text: row.get(2)?,
@@ -80,7 +80,7 @@ pub fn target(connection: &Connection, id: &str) -> rusqlite::Result<Option<Targ
         )?
         .query_row([id], |row| {
             Ok(Target {
-                kind: BRIEF,
+                kind: EntryKind::Brief,
                 seq: row.get(0)?,
                 session_id: row.get(1)?,
                 text: row.get(2)?,
@@ -120,7 +120,7 @@ pub fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     secure_delete(connection, true)?;
     // Before anything new is put there: pages that are in use no longer keep what they held.
     overwrite_unused(connection)?;
-    if target.kind == BRIEF {
+    if target.kind == EntryKind::Brief {
         connection.execute("UPDATE brief SET data = NULL WHERE seq = ?1", [target.seq])?;
         return Ok(());
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cairn_core::entry::{GENESIS, Genesis};
+use cairn_core::entry::{EntryKind, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
@@ -120,13 +120,14 @@ pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
 
 fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
     let mut leaf = Vec::new();
-    Genesis { origin: &birth.origin, timestamp: birth.timestamp.as_str() }.write(&mut leaf);
+    Genesis { origin: birth.origin.as_str().into(), seq: 0, timestamp: birth.timestamp.as_str().into() }
+        .write(&mut leaf);
     let hash = leaf_hash(&leaf);
     let mut edge = Edge::empty();
     edge.push(hash, &mut |_| {});
     connection.execute(
         "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, ?1, ?2, ?3)",
-        params![GENESIS, leaf, hash.0],
+        params![EntryKind::Genesis.as_str(), leaf, hash.0],
     )?;
     connection.execute(
         "INSERT INTO log (one, origin, size, root) VALUES (1, ?1, 1, ?2)",

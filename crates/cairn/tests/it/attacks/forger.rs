@@ -1,7 +1,7 @@
 //! What somebody can do who has the database, its tools, and this very code: edit rows, and make everything fit again.
 
 use cairn::Sha;
-use cairn::core::entry::{THOUGHT, ThoughtEntry, metadata_commitment};
+use cairn::core::entry::{EntryKind, ThoughtEntry, metadata_commitment};
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::SigningKey;
 use cairn::core::thought::{TaskLink, chain_hash, task_hash};
@@ -139,7 +139,8 @@ pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
     let others = "SELECT seq, kind, leaf FROM entry WHERE kind <> 'thought' ORDER BY seq";
     let mut leaves: Vec<(i64, String, Vec<u8>)> =
         sql.query(others, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    leaves.extend(rows.iter().map(|row| (row.seq, THOUGHT.to_string(), leaf(row, &rows))));
+    leaves
+        .extend(rows.iter().map(|row| (row.seq, EntryKind::Thought.as_str().to_string(), leaf(row, &rows))));
     leaves.sort_by_key(|(seq, _, _)| *seq);
     sql.execute_batch("DELETE FROM entry; DELETE FROM node").unwrap();
     let mut edge = Edge::empty();
@@ -170,26 +171,26 @@ fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
         row.metadata.as_ref().zip(salt).map(|(text, salt)| metadata_commitment(&salt, text.as_bytes()));
     let mut bytes = Vec::new();
     ThoughtEntry {
-        action_id: row.action_id.as_deref(),
-        agent_id: &row.agent_id,
+        action_id: row.action_id.as_deref().map(Into::into),
+        agent_id: row.agent_id.as_str().into(),
         brief_id: None,
         chain_hash: row.chain_hash,
         content_hash: row.content_hash,
         content_length: row.content.as_deref().unwrap_or_default().len() as u64,
         context_id: None,
         hash: row.hash,
-        id: &row.id,
+        id: row.id.as_str().into(),
         idempotency_key: None,
         metadata_commitment: commitment,
-        parent_id: parent.map(|parent| parent.id.as_str()),
+        parent_id: parent.map(|parent| parent.id.as_str().into()),
         position: row.position as u64,
         prev_hash: row.prev_hash,
         seq: row.seq as u64,
-        session_id: &row.session,
+        session_id: row.session.as_str().into(),
         step_index: row.step_index as u64,
-        task_id: &row.task,
-        timestamp: &row.timestamp,
-        kind: &row.kind,
+        task_id: row.task.as_str().into(),
+        timestamp: row.timestamp.as_str().into(),
+        kind: row.kind.parse().unwrap(),
     }
     .write(&mut bytes);
     bytes
