@@ -9,12 +9,11 @@ use std::collections::hash_map::Entry;
 
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
+use cairn_core::roadmap::Snapshot;
 use cairn_core::roadmap::diff::Diff;
 use cairn_core::roadmap::flaws::{Flaw, flaws};
-use cairn_core::roadmap::{Node, Snapshot};
 use cairn_core::time::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 pub(crate) use capture::Readings;
 pub use drift::{CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange};
@@ -25,27 +24,9 @@ use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
 use crate::search::Terms;
+pub use crate::store::{ContextHead, NodeHit};
 use crate::store::{Damage, Read, ReadContext};
 use crate::verify::verify_context;
-
-/// A snapshot without its content.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ContextHead {
-    /// Its number: 1, 2, 3 … in the order in which they were made.
-    pub context_id: u64,
-    /// The roadmap it is of.
-    pub roadmap_id: RoadmapId,
-    /// SHA-256 of its content.
-    pub content_hash: Sha,
-    /// Nodes in it.
-    pub node_count: u64,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// Whatever the caller wanted to keep with it.
-    pub metadata: Option<Map<String, Value>>,
-    /// Position in the log.
-    pub seq: u64,
-}
 
 /// A snapshot with its content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -124,21 +105,6 @@ pub struct NodeQuery {
     pub roadmap_id: Option<String>,
     /// At most so many: 1 to 100, 20 if not given.
     pub limit: Option<u64>,
-}
-
-/// A node that matches.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NodeHit {
-    /// The roadmap it is in.
-    pub roadmap_id: RoadmapId,
-    /// The newest snapshot of that roadmap.
-    pub context_id: u64,
-    /// The node.
-    pub node: Node,
-    /// BM25: the smaller, the better the match.
-    pub rank: f64,
-    /// The passage that matches, each match between [`crate::MATCH_START`] and [`crate::MATCH_END`].
-    pub snippet: String,
 }
 
 impl Cairn {

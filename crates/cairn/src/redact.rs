@@ -23,7 +23,6 @@ use crate::store::Target;
 use crate::writer::{Blanked, RedactRequest};
 
 pub(crate) use erased::Erased;
-pub(crate) use pieces::Pieces;
 pub(crate) use said::Said;
 
 /// How many briefs that repeat a text are named.

@@ -5,6 +5,9 @@ use cairn_core::thought::{Thought, ThoughtType};
 use crate::error::{Error, Result};
 use crate::store::Damage;
 
+pub use crate::store::{MATCH_END, MATCH_START};
+pub(crate) use crate::store::{Term, Terms};
+
 /// What to look for.
 #[derive(Debug, Clone, Default)]
 pub struct SearchQuery {
@@ -44,58 +47,12 @@ pub struct SearchHit {
     pub snippet: String,
 }
 
-/// Stands before a match in a snippet.
-pub const MATCH_START: char = '\u{2}';
-/// Stands after a match in a snippet.
-pub const MATCH_END: char = '\u{3}';
-
-/// The most characters of a passage, and how many of them stand before the first match. A text without spaces is one word
-/// to the index, however long it is.
-const PASSAGE_CHARS: usize = 1000;
-const BEFORE_MATCH: usize = 100;
-
-/// A passage that is not too long for a list of results.
-pub(crate) fn passage(snippet: String) -> String {
-    if snippet.chars().nth(PASSAGE_CHARS).is_none() {
-        return snippet;
-    }
-    let first = snippet.chars().position(|letter| letter == MATCH_START).unwrap_or(0);
-    let before = first.saturating_sub(BEFORE_MATCH);
-    let mut letters = snippet.chars().skip(before);
-    let mut cut = if before > 0 { "…".to_string() } else { String::new() };
-    cut.extend(letters.by_ref().take(PASSAGE_CHARS));
-    if letters.next().is_some() {
-        let open = cut.rfind(MATCH_START) > cut.rfind(MATCH_END);
-        cut.push('…');
-        cut.extend(open.then_some(MATCH_END));
-    }
-    cut
-}
-
 /// How many matches are ranked at most; of more, the newest.
 pub(crate) const RANKED: usize = 2000;
 
 /// How long a query may be, and of how many words it may consist: each word costs a look into the index.
 const MAX_QUERY_CHARS: usize = 2000;
 const MAX_TERMS: usize = 64;
-
-/// A word, or several in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term {
-    /// The word, or the phrase.
-    pub text: String,
-    /// Whether its last word may go on.
-    pub prefix: bool,
-}
-
-/// A query, understood.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
-    /// Of each group at least one must be there.
-    pub wanted: Vec<Vec<Term>>,
-    /// None of these may be there.
-    pub unwanted: Vec<Term>,
-}
 
 impl Terms {
     /// Understands what people type. Everything means something, or is refused in words.
@@ -180,20 +137,6 @@ fn next_word(rest: &str) -> (Word<'_>, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_word_of_any_length_is_a_short_passage_around_its_match() {
-        let (start, end) = (MATCH_START, MATCH_END);
-        let usual = format!("a {start}short{end} one");
-        assert_eq!(passage(usual.clone()), usual);
-        let long = "é".repeat(100_000);
-        let cut = passage(format!("{long} {start}{long}{end} {long}"));
-        assert!(cut.starts_with("…é") && cut.ends_with(&format!("é…{end}")), "{cut}");
-        assert_eq!(cut.chars().count(), PASSAGE_CHARS + 3);
-        assert_eq!(cut.chars().position(|letter| letter == start), Some(BEFORE_MATCH + 1));
-        let after = passage(format!("{start}one{end} {long}"));
-        assert!(after.starts_with(&format!("{start}one{end} é")) && after.ends_with("é…"), "{after}");
-    }
 
     /// Groups are joined by `&`, alternatives by `|`; `!` marks what is not wanted, `*` a prefix.
     fn parsed(query: &str) -> String {

@@ -2,8 +2,7 @@
 
 use cairn_core::entry::BRIEF;
 
-use super::Pieces;
-use crate::store::{Store, Swept, Target};
+use crate::store::{Pieces, Store, Swept, Target};
 
 /// A text that was erased from its record, and is still to be looked for in the files.
 pub(crate) struct Erased {

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::store::Pieces;
+
 /// Bytes of a piece. Long enough to be no coincidence, short enough to fit between the ends of two pages.
 const PIECE: usize = 32;
 /// A shorter one would be found everywhere.
@@ -10,15 +12,6 @@ const SHORTEST: usize = 6;
 const SHORTEST_WORD: usize = 8;
 /// How many of each kind are looked for.
 const MOST: usize = 16;
-
-/// What to look for.
-#[derive(Debug, Default)]
-pub(crate) struct Pieces {
-    /// Bytes as they were stored.
-    pub texts: Vec<Vec<u8>>,
-    /// Words as the search index held them.
-    pub words: Vec<String>,
-}
 
 impl Pieces {
     /// Pieces of a content, which `indexed` says was searchable.

@@ -3,19 +3,26 @@
 //! A store keeps rows and hands them back; it computes no hash of a record and decides no policy. The
 //! contract that every store must keep:
 //!
-//! - [`StoreWriter::transaction`] is all or nothing, and durable (by the chosen [`crate::Durability`]) when
+//! - [`StoreWriter::transaction`] is all or nothing, and durable (by the chosen [`Durability`]) when
 //!   it returns. What it saw inside is not changed by any other writer, in this process or another, until
 //!   it ends.
 //! - Readers see whole transactions only, and never wait for a writer.
 //! - An id, an idempotency key, a (task, position) and a (session, step) exist once; a second one is
 //!   [`StoreError::Taken`], and the transaction can go on after it.
 
+mod error;
+mod finding;
 mod needs;
+mod open;
 pub(crate) mod postgres;
 mod read;
 mod rows;
+mod search;
 pub(crate) mod sqlite;
+mod status;
 mod stored;
+mod sweep;
+mod token;
 mod words;
 
 use std::ops::ControlFlow;
@@ -26,156 +33,27 @@ use cairn_core::id::{BriefId, ThoughtId};
 use cairn_core::log::Node;
 use cairn_core::thought::ThoughtType;
 
-use crate::context::NodeHit;
-use crate::redact::Pieces;
-use crate::search::Terms;
-use crate::token::TokenInfo;
-use crate::verify::{Finding, Progress};
-
+pub use error::{BUSY, StoreError};
+pub use finding::{Cause, Finding, MAX_FINDINGS, Reason};
 pub use needs::{Need, Needs};
+pub use open::{Birth, Durability, OpenError, Opening};
 pub use read::{
-    Damage, EventText, FoundThought, Leaves, ListFilter, Read, ReadBrief, ReadContext, ReadEvent,
-    ReadThought, RedactionLeaf, Thoughts,
+    ContextHead, Damage, EventText, Leaves, ListFilter, Read, ReadBrief, ReadContext, ReadEvent, ReadThought,
+    RedactionLeaf, Thoughts,
 };
 pub use rows::{
-    Birth, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts,
-    SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
+    BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts, SessionHead,
+    Target, TaskHead, ThoughtRow,
 };
+pub use search::{FoundThought, MATCH_END, MATCH_START, NodeHit, SearchScope, Term, Terms, passage};
+pub use status::{Counts, LogHead, Progress, ReplicaState, ReplicaStatus};
 pub use stored::{
     ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
 };
-
-/// What a database could not do, in words a user can act on: no paths, no SQL.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// Other processes held the database for too long.
-    #[error("the database is busy: another process is writing; try again")]
-    Busy,
-    /// No space left.
-    #[error("the disk is full: nothing was written; free some space and try again")]
-    DiskFull,
-    /// The file or its folder cannot be written.
-    #[error(
-        "the database is read-only: nothing was written; check the permissions of the file and its folder"
-    )]
-    ReadOnly,
-    /// The server is not one that can keep a log.
-    #[error("the database server cannot be used: {0}")]
-    Unsuitable(String),
-    /// Another file is where the database was when it was opened, or none.
-    #[error(
-        "the database file was moved, removed or replaced while it was open, so it is neither read nor written any \
-         more; start the program again"
-    )]
-    Moved,
-    /// The clock of this machine cannot be right.
-    #[error(
-        "the clock of this machine says {0}, and a record must have a time from 1970 to 9999; nothing was written; set \
-         the clock and try again"
-    )]
-    Clock(String),
-    /// The caller gave up the work.
-    #[error("given up: nobody waits for the answer any more")]
-    GivenUp,
-    /// Something that must be unique is there already.
-    #[error("`{0}` is taken")]
-    Taken(&'static str),
-    /// The file is not sound.
-    #[error("the database is damaged ({0}); run `cairn verify` to see where, and restore a backup")]
-    Damaged(String),
-    /// The server does not answer.
-    #[error("the database server cannot be reached; nothing was written; check that it runs, then try again")]
-    Unreachable,
-    /// The connection ended before anything was written.
-    #[error("the connection to the database was lost; nothing was written; try again")]
-    Lost,
-    /// The connection ended in the middle, and nothing was written.
-    #[error("the connection to the database was lost and nothing was written; try again")]
-    NotWritten,
-    /// The connection ended in the middle, and the server did not come back to say what became of it.
-    #[error(
-        "the connection to the database was lost, and it is not known whether this was written; look before trying \
-         again, or send an idempotency_key, which makes that safe"
-    )]
-    Unknown,
-    /// A server had too much to do, or others were before us, for as long as a call waits.
-    #[error("{what} for {seconds} s; nothing was written; try again after a pause")]
-    Overloaded {
-        /// Who or what was waited for.
-        what: &'static str,
-        /// How long.
-        seconds: u64,
-    },
-    /// Of the servers that answer none takes writes.
-    #[error(
-        "no database server takes writes now; nothing was written; try again after a pause, or have a standby promoted"
-    )]
-    NoPrimary,
-    /// The server does not let this user in.
-    #[error(
-        "the database server does not admit this user; check the user and the server's pg_hba.conf, which may ask for an \
-         encrypted connection (sslmode=require)"
-    )]
-    NotAdmitted,
-    /// The server wants a password, and there is none.
-    #[error("the database server asks for a password, and none was given")]
-    NoPassword,
-    /// The server does not take this password of this user.
-    #[error("the database server does not take this user with this password; check both")]
-    WrongPassword,
-    /// The connection could not be encrypted as it must be.
-    #[error("no encrypted connection to the database server: {0}")]
-    NotEncrypted(String),
-    /// The role may not do this.
-    #[error(
-        "the database refuses this to the role that is used; see docs/storage.md for what it must be allowed"
-    )]
-    NotAllowed,
-    /// The writer has ended, by an earlier failure or because the handle was closed.
-    #[error("the recorder has stopped; open the database again")]
-    Stopped,
-    /// Anything else.
-    #[error("the database reported: {0}")]
-    Other(String),
-}
-
-impl StoreError {
-    /// Whether nothing was written, and the same call may succeed later.
-    pub fn is_passing(&self) -> bool {
-        matches!(
-            self,
-            StoreError::Busy
-                | StoreError::Overloaded { .. }
-                | StoreError::Unreachable
-                | StoreError::NoPrimary
-                | StoreError::Lost
-                | StoreError::NotWritten
-        )
-    }
-}
+pub use sweep::{Pieces, Swept};
+pub use token::{TokenInfo, TokenRow, TokenScope};
 
 type Result<T> = std::result::Result<T, StoreError>;
-
-/// The state of the log.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct LogHead {
-    /// The name of the log.
-    pub origin: String,
-    /// Entries in it.
-    pub size: u64,
-    /// Root of the tree over them.
-    pub root: Sha,
-}
-
-/// How a database is opened.
-pub enum Opening {
-    /// Nothing: it must be there, and up to date.
-    Read,
-    /// It must be there, and is brought up to date.
-    Write,
-    /// It is made if there is none, and brought up to date.
-    Create(Birth),
-}
 
 /// A database that can be opened for reading by many and for writing by one at a time.
 pub trait Store: Send + Sync {
@@ -298,73 +176,6 @@ pub trait Store: Send + Sync {
     fn replica(&self) -> Option<ReplicaStatus> {
         None
     }
-}
-
-/// How a replica does that is read from.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ReplicaStatus {
-    /// Where it is, without a password.
-    pub address: String,
-    /// How it stood when it was last needed.
-    pub state: ReplicaState,
-    /// Reads that it answered.
-    pub reads: u64,
-    /// Reads that went to the database itself because it could not.
-    pub passed_over: u64,
-}
-
-/// Whether a replica can be read from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReplicaState {
-    /// It is.
-    Used,
-    /// It lacks entries that this process knows of.
-    Behind,
-    /// It does not answer.
-    Unreachable,
-    /// It holds another log.
-    AnotherLog,
-}
-
-/// Where [`Store::search`] looks.
-#[derive(Debug, Clone, Default)]
-pub struct SearchScope<'a> {
-    /// In this session.
-    pub session_id: Option<&'a str>,
-    /// In this task.
-    pub task_id: Option<&'a str>,
-    /// For this type.
-    pub kind: Option<ThoughtType>,
-}
-
-/// What a store holds.
-#[derive(Debug, Clone)]
-pub struct Counts {
-    /// Version of the schema.
-    pub schema: i64,
-    /// Thoughts.
-    pub thoughts: u64,
-    /// Tasks.
-    pub tasks: u64,
-    /// Sessions.
-    pub sessions: u64,
-    /// Roadmaps of which there are snapshots.
-    pub roadmaps: u64,
-    /// Snapshots.
-    pub contexts: u64,
-    /// Events of sessions.
-    pub events: u64,
-    /// Stored briefs.
-    pub briefs: u64,
-    /// Thoughts that the search index covers.
-    pub indexed: u64,
-    /// Bytes on disk.
-    pub bytes: u64,
-    /// Timestamp of the newest thought.
-    pub newest: Option<String>,
-    /// The engine and its version.
-    pub engine: String,
 }
 
 /// The one writer of a process.

@@ -19,10 +19,9 @@ use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigne
 use super::wait::wait;
 use super::{PostgresStore, Result, check, structures};
 use crate::store::{
-    Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent,
-    StoredFold, Totals,
+    Audit, ChainOf, EventText, Finding, LogHead, Scanned, StoreError, StoredBrief, StoredContext,
+    StoredEvent, StoredFold, Totals,
 };
-use crate::verify::Finding;
 
 /// Rows of a page: at first, and at most.
 const ROWS: (i64, i64) = (64, 1024);

@@ -10,10 +10,8 @@ use super::connect::Link;
 use super::derived::node_texts;
 use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, wrong_form};
 use super::search::count;
-use crate::context::{ContextHead, NodeHit};
-use crate::search::Terms;
 use crate::store::words::{Counted, Query, Weights, Words};
-use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
+use crate::store::{ContextHead, ContextRow, NodeHit, Read, ReadContext, RoadmapHead, Terms};
 
 /// How much a match counts in a node's id, label, scope and phase: most in what people call it.
 const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];

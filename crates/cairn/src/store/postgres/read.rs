@@ -15,16 +15,11 @@ use super::connect::Link;
 use super::replica::Replica;
 use super::row::{at, get, number, number_or_none, sha, typed, wrong_form};
 use super::{PostgresStore, Result, context, memory, redact, search, sessions, thoughts, token};
-use crate::context::NodeHit;
-use crate::redact::Pieces;
-use crate::search::Terms;
 use crate::store::{
-    Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
-    ReadContext, ReadEvent, ReadThought, RedactionLeaf, ReplicaStatus, SearchScope, SessionCounts, Store,
-    StoreError, StoreWriter, Swept, Thoughts, TokenRow,
+    Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, NodeHit, Pieces, Progress,
+    Read, ReadBrief, ReadContext, ReadEvent, ReadThought, RedactionLeaf, ReplicaStatus, SearchScope,
+    SessionCounts, Store, StoreError, StoreWriter, Swept, Terms, Thoughts, TokenInfo, TokenRow,
 };
-use crate::token::TokenInfo;
-use crate::verify::Progress;
 
 /// Rows of a page that hold no texts.
 const SHORT_ROWS: i64 = 4096;

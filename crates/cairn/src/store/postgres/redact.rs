@@ -8,8 +8,7 @@ use super::Result;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed, wrong_form};
-use crate::redact::Pieces;
-use crate::store::{Leaves, RedactionLeaf, Swept, Target};
+use crate::store::{Leaves, Pieces, RedactionLeaf, Swept, Target};
 
 /// The tables that an erased text was in.
 const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];

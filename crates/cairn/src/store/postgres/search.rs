@@ -9,9 +9,8 @@ use super::connect::Link;
 use super::error::store_error;
 use super::row::{get, number, wrong_form};
 use super::thoughts;
-use crate::search::Terms;
 use crate::store::words::{Counted, Phrase, Query, Weights, Words};
-use crate::store::{Damage, FoundThought, SearchScope};
+use crate::store::{Damage, FoundThought, SearchScope, Terms};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;

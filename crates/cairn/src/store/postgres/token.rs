@@ -5,8 +5,7 @@ use tokio_postgres::Row;
 use super::Result;
 use super::connect::Link;
 use super::row::{get, typed, typed_or_none, wrong_form};
-use crate::store::{StoreError, TokenRow};
-use crate::token::{TokenInfo, TokenScope};
+use crate::store::{StoreError, TokenInfo, TokenRow, TokenScope};
 
 /// The columns that [`to_token`] reads.
 const TOKEN: &str =

@@ -452,8 +452,7 @@ mod tests {
     use cairn_core::time::Timestamp;
 
     use super::*;
-    use crate::options::Durability;
-    use crate::store::{Birth, Opening};
+    use crate::store::{Birth, Durability, Opening};
 
     /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
     #[test]

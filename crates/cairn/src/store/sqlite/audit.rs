@@ -9,10 +9,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::error::audit_error;
 use super::{BUSY, SqliteStore, check, memory, redact, sessions, structure};
 use crate::store::{
-    Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
-    StoredEvent, StoredFold, StoredThought, Totals,
+    Audit, ChainOf, EventText, Finding, LogHead, Scanned, StoreError, StoredBrief, StoredContext,
+    StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
 };
-use crate::verify::Finding;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -520,8 +519,7 @@ mod tests {
     use cairn_core::time::Timestamp;
 
     use super::*;
-    use crate::options::Durability;
-    use crate::store::{Birth, Opening};
+    use crate::store::{Birth, Durability, Opening};
 
     /// All views of one verification see the same state while others commit, and none can write.
     #[test]

@@ -9,9 +9,9 @@ use super::error::in_row;
 use super::fts5;
 use super::read::typed;
 use super::search::any_of;
-use crate::context::{ContextHead, NodeHit};
-use crate::search::{MATCH_END, MATCH_START, Terms, passage};
-use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
+use crate::store::{
+    ContextHead, ContextRow, MATCH_END, MATCH_START, NodeHit, Read, ReadContext, RoadmapHead, Terms, passage,
+};
 
 /// The columns that [`read`] reads.
 const HEAD: &str =

@@ -11,17 +11,11 @@ use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{SqliteStore, context, memory, redact, sessions, sweep, thoughts, token};
-use crate::context::NodeHit;
-use crate::options::Durability;
-use crate::redact::Pieces;
-use crate::search::Terms;
 use crate::store::{
-    Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
-    ReadContext, ReadEvent, ReadThought, RedactionLeaf, SearchScope, SessionCounts, Store, StoreError,
-    StoreWriter, Swept, Thoughts, TokenRow,
+    Audit, ChainOf, Counts, Durability, EventText, FoldRow, FoundThought, LogHead, MemoryHead, NodeHit,
+    Pieces, Progress, Read, ReadBrief, ReadContext, ReadEvent, ReadThought, RedactionLeaf, SearchScope,
+    SessionCounts, Store, StoreError, StoreWriter, Swept, Terms, Thoughts, TokenInfo, TokenRow,
 };
-use crate::token::TokenInfo;
-use crate::verify::Progress;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -3,8 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::thoughts;
-use crate::search::{MATCH_END, MATCH_START, Term, Terms, passage};
-use crate::store::{Damage, FoundThought, SearchScope};
+use crate::store::{Damage, FoundThought, MATCH_END, MATCH_START, SearchScope, Term, Terms, passage};
 
 /// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
 pub fn search(

@@ -3,8 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::read::{typed, typed_or_none};
-use crate::store::TokenRow;
-use crate::token::{TokenInfo, TokenScope};
+use crate::store::{TokenInfo, TokenRow, TokenScope};
 
 /// The columns that [`to_token`] reads.
 const TOKEN: &str =

@@ -2,7 +2,7 @@
 //! computed here the same way, so that both stores find the same in the same order.
 
 use super::{Words, indexed};
-use crate::search::{MATCH_END, MATCH_START, Term, Terms};
+use crate::store::{MATCH_END, MATCH_START, Term, Terms};
 
 /// BM25's constants, as FTS5 has them.
 const K1: f64 = 1.2;
