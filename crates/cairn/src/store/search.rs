@@ -4,7 +4,7 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use cairn_core::thought::ThoughtType;
 
-use super::{Read, ReadThought};
+use super::{Read, ReadThought, Result};
 
 /// A word, or several in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Terms {
     pub unwanted: Vec<Term>,
 }
 
-/// Where [`Store::search`] looks.
+/// Where [`SearchReader::search`] looks.
 #[derive(Debug, Clone, Default)]
 pub struct SearchScope<'a> {
     /// In this session.
@@ -87,6 +87,21 @@ pub fn passage(snippet: String) -> String {
         cut.extend(open.then_some(MATCH_END));
     }
     cut
+}
+
+/// Searches thoughts.
+pub trait SearchReader {
+    /// The last entry that the derived tables cover.
+    fn derived_through(&self) -> Result<u64>;
+    /// The best `limit` matches among the newest `newest`, and whether there were more. Only as current as
+    /// the derived tables.
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<FoundThought>, bool)>;
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::fmt;
 use cairn_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Result;
+
 /// What the bearer of a token may do; each may do what those before it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -68,6 +70,29 @@ pub struct TokenRow {
     pub info: TokenInfo,
     /// SHA-256 of the whole token.
     pub sha256: Vec<u8>,
+}
+
+/// Reads access tokens.
+pub trait TokenReader {
+    /// The access token of that id.
+    fn token(&self, id: &str) -> Result<Option<TokenRow>>;
+    /// All access tokens, in the order in which they were made.
+    fn tokens(&self) -> Result<Vec<TokenInfo>>;
+}
+
+/// Adds access tokens and notes their use.
+pub trait TokenAppend {
+    /// See [`TokenReader::token`].
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>>;
+    /// Adds an access token.
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()>;
+    /// Sets when an access token was revoked and last used.
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()>;
 }
 
 #[cfg(test)]

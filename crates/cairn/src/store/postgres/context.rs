@@ -5,13 +5,17 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::Link;
 use super::derived::node_texts;
 use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, wrong_form};
 use super::search::count;
+use super::{PostgresStore, Result};
 use crate::store::words::{Counted, Query, Weights, Words};
-use crate::store::{ContextHead, ContextRow, NodeHit, Read, ReadContext, RoadmapHead, Terms};
+use crate::store::{
+    ContextHead, ContextRow, NodeHit, PlanAppend, PlanReader, Read, ReadContext, RoadmapHead, StoreError,
+    Terms,
+};
 
 /// How much a match counts in a node's id, label, scope and phase: most in what people call it.
 const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];
@@ -199,4 +203,89 @@ pub async fn insert(link: &Link, row: &ContextRow<'_>) -> Result<()> {
     )
     .await
     .map(drop)
+}
+
+impl PlanReader for PostgresStore {
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
+        self.read(async |link| head(link, id).await)
+    }
+
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>> {
+        self.read(async |link| history(link, roadmap_id, before, limit).await)
+    }
+
+    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
+        self.read(async |link| Ok(roadmap(link, roadmap_id).await?.map_or(0, |head| head.length)))
+    }
+
+    fn count_on(&self, context_id: u64) -> Result<u64> {
+        self.read(async |link| count_on(link, context_id).await)
+    }
+
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
+        self.read(async |link| current(link, roadmap_id).await)
+    }
+
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
+        self.read(async |link| data(link, context_id).await)
+    }
+
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
+        self.read_derived(async |link| search_nodes(link, terms, roadmap_id, limit).await)
+    }
+
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
+        self.read(async |link| count_decisions(link, roadmap_id).await)
+    }
+}
+
+impl PlanAppend for PostgresAppend {
+    fn contexts(&mut self) -> Result<u64> {
+        Ok(self.head.contexts)
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        self.wait(async |link| roadmap(link, name).await)
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
+        let newest = self.wait(async |link| history(link, roadmap_id, None, 1).await)?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        self.wait(async |link| snapshot(link, hash, data).await)
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO roadmap (no, name, length) SELECT coalesce(max(no), 0) + 1, $1, 0 FROM roadmap RETURNING no",
+            &[&name],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO snapshot (no, content_hash, data) SELECT coalesce(max(no), 0) + 1, $1, $2 FROM snapshot
+             RETURNING no",
+            &[&&hash.0[..], &data],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        self.head.contexts = self.head.contexts.max(row.id);
+        self.bytes += row.metadata.map_or(0, str::len);
+        self.wait(async |link| insert(link, row).await)
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = $2 WHERE no = $1", &[&head.no, &(head.length as i64)])
+    }
 }

@@ -3,11 +3,14 @@
 
 use cairn_core::roadmap::Node;
 
-use super::Result;
 use super::connect::Link;
 use super::row::{at, get, number, typed, wrong_form};
 use super::search::{scope_words, searchable};
+use super::transaction::PostgresWriter;
+use super::wait::wait;
+use super::{Result, memory};
 use crate::store::words;
+use crate::store::{DerivedWriter, FoldRow};
 
 /// Thoughts that are read at a time.
 const AT_A_TIME: i64 = 256;
@@ -215,4 +218,18 @@ pub async fn clear(link: &Link) -> Result<()> {
     }
     set(link, Covered { through: 0, documents: 0, words: 0 }).await?;
     link.commit().await
+}
+
+impl DerivedWriter for PostgresWriter {
+    fn catch_up(&mut self, rows: u64) -> Result<u64> {
+        wait(&self.runtime, self.pool.run(async |link| catch_up(link, rows).await))
+    }
+
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+        wait(&self.runtime, self.pool.run(async |link| memory::keep_fold(link, session_id, fold).await))
+    }
+
+    fn clear_derived(&mut self) -> Result<()> {
+        wait(&self.runtime, self.pool.run(async |link| clear(link).await))
+    }
 }

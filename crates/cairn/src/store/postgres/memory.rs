@@ -4,11 +4,16 @@ use cairn_core::Sha;
 use cairn_core::id::{BriefId, SessionId};
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::Link;
+use super::read::{FIRST_PAGE, next_page};
 use super::redact::{LEAVES, leaves};
 use super::row::{at, get, in_row, number, sha, sha_or_none, typed};
-use crate::store::{BriefRow, EventText, FoldRow, MemoryHead, Read, ReadBrief, ReadEvent, StoreError};
+use super::{PostgresStore, Result};
+use crate::store::{
+    BriefRow, EventRow, EventText, FoldRow, MemoryAppend, MemoryHead, MemoryReader, Read, ReadBrief,
+    ReadEvent, StoreError,
+};
 
 /// How far a session's memory has come; none if it has none.
 pub async fn head(link: &Link, session_id: &str) -> Result<Option<MemoryHead>> {
@@ -124,18 +129,6 @@ pub async fn has_body(link: &Link, digest: &Sha, data: &str) -> Result<Option<bo
     row.map(|row| get(&row, 0)).transpose()
 }
 
-/// Where the newest thought of a session up to a position of the log is.
-pub async fn newest_thought(link: &Link, session_id: &str, to: u64) -> Result<Option<u64>> {
-    let row = link
-        .one(
-            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq <= $2
-             ORDER BY step_index DESC LIMIT 1",
-            &[&session_id, &at(to)],
-        )
-        .await?;
-    row.map(|row| number(&row, 0)).transpose()
-}
-
 /// A query of the columns that [`read_brief`] reads.
 fn brief_where(condition: &str) -> String {
     format!(
@@ -204,4 +197,133 @@ pub async fn insert_brief(link: &Link, row: &BriefRow<'_>) -> Result<()> {
         )
         .await?;
     if added == 0 { Err(StoreError::Taken("id")) } else { Ok(()) }
+}
+
+impl MemoryReader for PostgresStore {
+    fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>> {
+        self.read(async |link| head(link, session_id).await)
+    }
+
+    fn events(
+        &self,
+        session_id: &str,
+        after: u64,
+        to: u64,
+        visit: &mut dyn FnMut(EventText<'_>) -> bool,
+    ) -> Result<()> {
+        let mut after = after;
+        let mut page = FIRST_PAGE;
+        loop {
+            let rows = self.read(async |link| events(link, session_id, after, to, page).await)?;
+            let mut bytes = 0;
+            for row in &rows {
+                let event = event_text(row)?;
+                after = event.seq;
+                bytes += event.body.len();
+                if !visit(event) {
+                    return Ok(());
+                }
+            }
+            if (rows.len() as i64) < page {
+                return Ok(());
+            }
+            page = next_page(page, bytes);
+        }
+    }
+
+    fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool> {
+        let Some(row) = self.read(async |link| fold(link, session_id, to).await)? else {
+            return Ok(false);
+        };
+        // What cannot be read is no state; the events are there.
+        let (Ok(seq), Ok(v), Ok(sha256), Ok(state)) =
+            (number(&row, 0), number(&row, 1), get(&row, 2), get(&row, 3))
+        else {
+            return Ok(false);
+        };
+        visit(FoldRow { seq, v, sha256, state });
+        Ok(true)
+    }
+
+    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>> {
+        self.read(async |link| event_by_key(link, key).await)
+    }
+
+    fn body(&self, digest: &Sha) -> Result<Option<String>> {
+        self.read(async |link| body(link, digest).await)
+    }
+
+    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>> {
+        self.read(async |link| brief(link, id).await)
+    }
+
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
+        self.read(async |link| briefs(link, session_id, limit).await)
+    }
+}
+
+impl MemoryAppend for PostgresAppend {
+    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
+        if let Some(found) = self.found.memory(session_id) {
+            return Ok(found);
+        }
+        if self.batch.has_session(session_id) || self.batch.has_memories() {
+            self.flush()?;
+        }
+        self.wait(async |link| head(link, session_id).await)
+    }
+
+    fn has_event_key(&mut self, key: &str) -> Result<bool> {
+        if self.found.is_free_for_event(key) {
+            return Ok(false);
+        }
+        if self.batch.has_key(key) {
+            self.flush()?;
+        }
+        self.wait(async |link| has_key(link, key).await)
+    }
+
+    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
+        if let Some(found) = self.found.body(digest) {
+            return Ok(found);
+        }
+        if self.batch.has_body(digest) {
+            self.flush()?;
+        }
+        self.wait(async |link| has_body(link, digest, data).await)
+    }
+
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        if let Some(found) = self.found.brief(id) {
+            return Ok(found);
+        }
+        self.wait(async |link| brief_session(link, id).await)
+    }
+
+    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        if let Some(key) = row.idempotency_key {
+            self.found.is_free_for_event(key);
+        }
+        self.bytes += row.body.len();
+        self.batch.event(row);
+        Ok(())
+    }
+
+    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
+        self.found.body(digest);
+        self.bytes += data.len();
+        self.batch.body(digest, seq, data);
+        Ok(())
+    }
+
+    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
+        self.found.brief(row.id);
+        self.bytes += row.data.map_or(0, str::len);
+        self.wait(async |link| insert_brief(link, row).await)
+    }
+
+    fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
+        self.batch.memory(head);
+        Ok(())
+    }
 }

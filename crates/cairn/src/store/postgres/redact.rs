@@ -4,11 +4,12 @@ use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed, wrong_form};
-use crate::store::{Leaves, Pieces, RedactionLeaf, Swept, Target};
+use super::{PostgresStore, Result};
+use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Swept, Target};
 
 /// The tables that an erased text was in.
 const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];
@@ -157,4 +158,54 @@ pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
          stay keys of the search index until its owner has run `REINDEX INDEX {schema}.search_words`"
     ));
     Ok(Swept { notes, ..Swept::default() })
+}
+
+impl RedactionReader for PostgresStore {
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(async |link| seal_key(link, seq).await)
+    }
+
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.read(async |link| redaction(link, target_seq).await)
+    }
+
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+        self.read(async |link| briefs_with(link, session_id, text, limit).await)
+    }
+
+    fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
+        self.read_here(async |link| sweep(link, pieces).await)
+    }
+}
+
+impl RedactionAppend for PostgresAppend {
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        self.flush()?;
+        self.wait(async |link| target(link, id).await)
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.flush()?;
+        self.wait(async |link| redaction(link, target_seq).await)
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute(
+            "INSERT INTO redaction (seq, target_seq) VALUES ($1, $2)",
+            &[&(seq as i64), &(target_seq as i64)],
+        )
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.flush()?;
+        self.wait(async |link| blank(link, target).await)
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.wait(async |link| seal_key(link, seq).await)
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES ($1, $2)", &[&(seq as i64), &key])
+    }
 }

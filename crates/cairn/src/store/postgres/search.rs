@@ -4,13 +4,13 @@ use cairn_core::thought::SEALED;
 use futures::{TryStreamExt, pin_mut};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::Result;
 use super::connect::Link;
 use super::error::store_error;
 use super::row::{get, number, wrong_form};
 use super::thoughts;
+use super::{PostgresStore, Result};
 use crate::store::words::{Counted, Phrase, Query, Weights, Words};
-use crate::store::{Damage, FoundThought, SearchScope, Terms};
+use crate::store::{Damage, FoundThought, SearchReader, SearchScope, Terms};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;
@@ -211,4 +211,22 @@ async fn estimate(link: &Link, table: &str, words: &str) -> Result<Option<f64>> 
         let line: &str = row.try_get(0).ok()?;
         line.split("rows=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()
     }))
+}
+
+impl SearchReader for PostgresStore {
+    fn derived_through(&self) -> Result<u64> {
+        self.read(async |link| {
+            number(&link.one("SELECT through FROM derived", &[]).await?.ok_or_else(wrong_form)?, 0)
+        })
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<FoundThought>, bool)> {
+        self.read_derived(async |link| search(link, terms, scope, limit, newest).await)
+    }
 }

@@ -1,11 +1,13 @@
 //! Sessions in a listing, and what it takes to count and to draw one.
 
 use cairn_core::id::SessionId;
+use cairn_core::thought::ThoughtType;
 
-use super::Result;
 use super::connect::Link;
+use super::read::SHORT_ROWS;
 use super::row::{at, get, number, number_or_none, typed};
-use crate::store::{ChainOf, SessionCounts};
+use super::{PostgresStore, Result};
+use crate::store::{ChainOf, SessionCounts, SessionReader};
 use tokio_postgres::Row;
 
 /// Sessions by their newest record, newest first.
@@ -75,4 +77,64 @@ pub async fn chain_length(link: &Link, of: ChainOf<'_>) -> Result<Option<u64>> {
         ChainOf::Session(name) => ("SELECT length FROM session WHERE name = $1", name),
     };
     link.one(sql, &[&name]).await?.map(|row| number(&row, 0)).transpose()
+}
+
+/// Where the newest thought of a session up to a position of the log is.
+pub async fn newest_thought(link: &Link, session_id: &str, to: u64) -> Result<Option<u64>> {
+    let row = link
+        .one(
+            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = $1) AND seq <= $2
+             ORDER BY step_index DESC LIMIT 1",
+            &[&session_id, &at(to)],
+        )
+        .await?;
+    row.map(|row| number(&row, 0)).transpose()
+}
+
+impl SessionReader for PostgresStore {
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        self.read(async |link| chain_length(link, of).await)
+    }
+
+    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
+        self.read(async |link| newest_thought(link, session_id, to).await)
+    }
+
+    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
+        self.read(async |link| newest_first(link, before, limit).await)
+    }
+
+    fn steps(
+        &self,
+        session_id: &str,
+        from: u64,
+        before: u64,
+        visit: &mut dyn FnMut(ThoughtType, &str),
+    ) -> Result<()> {
+        let mut from = from;
+        loop {
+            let rows = self.read(async |link| steps(link, session_id, from, before, SHORT_ROWS).await)?;
+            for row in &rows {
+                visit(typed(get(row, 1)?, |word: String| word.parse())?, get(row, 2)?);
+                from = number(row, 0)? + 1;
+            }
+            if (rows.len() as i64) < SHORT_ROWS {
+                return Ok(());
+            }
+        }
+    }
+
+    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
+        let mut from = 0;
+        loop {
+            let rows = self.read(async |link| shape(link, session_id, from, SHORT_ROWS).await)?;
+            for row in &rows {
+                visit(number(row, 1)?, number_or_none(row, 2)?);
+                from = number(row, 0)? + 1;
+            }
+            if (rows.len() as i64) < SHORT_ROWS {
+                return Ok(());
+            }
+        }
+    }
 }

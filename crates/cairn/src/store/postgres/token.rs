@@ -2,10 +2,11 @@
 
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::Link;
 use super::row::{get, typed, typed_or_none, wrong_form};
-use crate::store::{StoreError, TokenInfo, TokenRow, TokenScope};
+use super::{PostgresStore, Result};
+use crate::store::{StoreError, TokenAppend, TokenInfo, TokenReader, TokenRow, TokenScope};
 
 /// The columns that [`to_token`] reads.
 const TOKEN: &str =
@@ -62,4 +63,33 @@ pub async fn set_times(
     )
     .await
     .map(drop)
+}
+
+impl TokenReader for PostgresStore {
+    fn token(&self, id: &str) -> Result<Option<TokenRow>> {
+        self.read_here(async |link| token(link, id).await)
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenInfo>> {
+        self.read_here(async |link| tokens(link).await)
+    }
+}
+
+impl TokenAppend for PostgresAppend {
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
+        self.wait(async |link| token(link, id).await)
+    }
+
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
+        self.wait(async |link| insert(link, row).await)
+    }
+
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()> {
+        self.wait(async |link| set_times(link, id, revoked_at, last_used_at).await)
+    }
 }

@@ -24,8 +24,8 @@ use super::error::{is_fatal, is_lost, store_error};
 use super::needs::{Found, Question};
 use super::row::{get, number, sha};
 use super::wait::wait;
-use super::{PostgresStore, Result, derived, memory};
-use crate::store::{Append, FoldRow, Need, Needs, StoreError, StoreWriter};
+use super::{PostgresStore, Result};
+use crate::store::{Append, Need, Needs, StoreError, StoreWriter};
 
 /// How the writer's statements are planned: each finds its rows by an index, whatever the tables were like when it was
 /// planned, and is planned once. A plan made for empty tables would read them whole when they have grown.
@@ -50,9 +50,9 @@ impl PostgresStore {
     }
 }
 
-struct PostgresWriter {
-    pool: Arc<Pool>,
-    runtime: Arc<Runtime>,
+pub struct PostgresWriter {
+    pub pool: Arc<Pool>,
+    pub runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
     link: Option<Link>,
     /// The log's head as the last transaction left it, and when; none if it was not where it had been left before that, since
@@ -375,17 +375,5 @@ impl StoreWriter for PostgresWriter {
             }
             probed
         })
-    }
-
-    fn catch_up(&mut self, rows: u64) -> Result<u64> {
-        wait(&self.runtime, self.pool.run(async |link| derived::catch_up(link, rows).await))
-    }
-
-    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
-        wait(&self.runtime, self.pool.run(async |link| memory::keep_fold(link, session_id, fold).await))
-    }
-
-    fn clear_derived(&mut self) -> Result<()> {
-        wait(&self.runtime, self.pool.run(async |link| derived::clear(link).await))
     }
 }

@@ -5,12 +5,15 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::error::in_row;
+use super::SqliteStore;
+use super::append::SqliteAppend;
+use super::error::{in_row, store_error};
 use super::fts5;
 use super::read::typed;
 use super::search::any_of;
 use crate::store::{
-    ContextHead, ContextRow, MATCH_END, MATCH_START, NodeHit, Read, ReadContext, RoadmapHead, Terms, passage,
+    ContextHead, ContextRow, MATCH_END, MATCH_START, NodeHit, PlanAppend, PlanReader, Read, ReadContext,
+    Result, RoadmapHead, Terms, passage,
 };
 
 /// The columns that [`read`] reads.
@@ -237,4 +240,84 @@ pub fn clear_nodes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO rag_search (rag_search) VALUES ('delete-all')", [])?;
     transaction.execute("DELETE FROM rag_documents", [])?;
     fts5::note_parts(transaction, &fts5::RAG_SEARCH)
+}
+
+impl PlanReader for SqliteStore {
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
+        self.read(|connection| head(connection, id))
+    }
+
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>> {
+        self.read(|connection| history(connection, roadmap_id, before, limit))
+    }
+
+    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
+        self.read(|connection| Ok(roadmap(connection, roadmap_id)?.map_or(0, |head| head.length)))
+    }
+
+    fn count_on(&self, context_id: u64) -> Result<u64> {
+        self.read(|connection| count_on(connection, context_id))
+    }
+
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
+        self.read(|connection| current(connection, roadmap_id))
+    }
+
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
+        self.read(|connection| data(connection, context_id))
+    }
+
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
+        self.read(|connection| search_nodes(connection, terms, roadmap_id, limit))
+    }
+
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
+        self.read(|connection| count_decisions(connection, roadmap_id))
+    }
+}
+
+impl PlanAppend for SqliteAppend<'_> {
+    fn contexts(&mut self) -> Result<u64> {
+        self.one("SELECT coalesce(max(id), 0) FROM context", [], |row| row.get(0))
+            .map(Option::unwrap_or_default)
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        roadmap(self.transaction, name).map_err(store_error)
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
+        let newest = history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        snapshot(self.transaction, hash, data).map_err(store_error)
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO roadmap (name, length) VALUES (?1, 0)", [name])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        self.execute(
+            "INSERT INTO snapshot (content_hash, data) VALUES (?1, ?2)",
+            params![&hash.0[..], data],
+        )?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        insert(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = ?2 WHERE no = ?1", params![head.no, head.length])
+    }
 }

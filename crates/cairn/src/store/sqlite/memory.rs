@@ -5,11 +5,14 @@ use cairn_core::id::{BriefId, SessionId};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::error::in_row;
+use super::SqliteStore;
+use super::append::SqliteAppend;
+use super::error::{in_row, store_error};
 use super::read::typed;
 use super::redact;
 use crate::store::{
-    BriefRow, EventRow, EventText, FoldRow, MemoryHead, Read, ReadBrief, ReadEvent, StoredFold,
+    BriefRow, EventRow, EventText, FoldRow, MemoryAppend, MemoryHead, MemoryReader, Read, ReadBrief,
+    ReadEvent, Result, StoredFold,
 };
 
 /// How far a session's memory has come; none if it has none.
@@ -180,18 +183,6 @@ pub fn has_body(connection: &Connection, digest: &Sha, data: &str) -> rusqlite::
         .optional()
 }
 
-/// Where the newest thought of a session up to a position of the log is.
-pub fn newest_thought(connection: &Connection, session_id: &str, to: u64) -> rusqlite::Result<Option<u64>> {
-    let to = i64::try_from(to).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached(
-            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2
-             ORDER BY step_index DESC LIMIT 1",
-        )?
-        .query_row(params![session_id, to], |row| row.get(0))
-        .optional()
-}
-
 /// The columns that [`read_brief`] reads.
 const BRIEF: &str = "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data, e.hash
   FROM brief b LEFT JOIN session s ON s.no = b.session_no LEFT JOIN entry e ON e.seq = b.seq";
@@ -306,4 +297,74 @@ pub fn insert_brief(connection: &Connection, row: &BriefRow<'_>) -> rusqlite::Re
             row.data,
         ])
         .map(drop)
+}
+
+impl MemoryReader for SqliteStore {
+    fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>> {
+        self.read(|connection| head(connection, session_id))
+    }
+
+    fn events(
+        &self,
+        session_id: &str,
+        after: u64,
+        to: u64,
+        visit: &mut dyn FnMut(EventText<'_>) -> bool,
+    ) -> Result<()> {
+        self.read(|connection| events(connection, session_id, after, to, visit))
+    }
+
+    fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool> {
+        self.read(|connection| fold(connection, session_id, to, visit))
+    }
+
+    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>> {
+        self.read(|connection| event_by_key(connection, key))
+    }
+
+    fn body(&self, digest: &Sha) -> Result<Option<String>> {
+        self.read(|connection| body(connection, digest))
+    }
+
+    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>> {
+        self.read(|connection| brief(connection, id))
+    }
+
+    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
+        self.read(|connection| briefs(connection, session_id, limit))
+    }
+}
+
+impl MemoryAppend for SqliteAppend<'_> {
+    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
+        head(self.transaction, session_id).map_err(store_error)
+    }
+
+    fn has_event_key(&mut self, key: &str) -> Result<bool> {
+        has_key(self.transaction, key).map_err(store_error)
+    }
+
+    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
+        has_body(self.transaction, digest, data).map_err(store_error)
+    }
+
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        brief_session(self.transaction, id).map_err(store_error)
+    }
+
+    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
+        insert_event(self.transaction, row).map_err(store_error)
+    }
+
+    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
+        insert_body(self.transaction, digest, seq, data).map_err(store_error)
+    }
+
+    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
+        insert_brief(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
+        set_head(self.transaction, head).map_err(store_error)
+    }
 }

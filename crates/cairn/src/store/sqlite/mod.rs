@@ -4,6 +4,7 @@ mod append;
 mod audit;
 mod check;
 mod context;
+mod derived;
 mod error;
 mod fts5;
 mod memory;

@@ -4,9 +4,12 @@ use cairn_core::entry::{BRIEF, THOUGHT};
 use cairn_core::id::BriefId;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::append::SqliteAppend;
+use super::error::store_error;
 use super::fts5;
 use super::read::typed;
-use crate::store::{Leaves, RedactionLeaf, Target};
+use super::{SqliteStore, sweep};
+use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Result, Swept, Target};
 
 /// Pages that are overwritten at a time.
 const AT_A_TIME: i64 = 4096;
@@ -177,4 +180,49 @@ fn overwrite_unused(connection: &Connection) -> rusqlite::Result<()> {
         connection.execute("INSERT INTO overwritten VALUES (zeroblob(?1))", [zeros])?;
     }
     connection.execute_batch("DROP TABLE overwritten")
+}
+
+impl RedactionReader for SqliteStore {
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(|connection| seal_key(connection, seq))
+    }
+
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.read(|connection| redaction(connection, target_seq))
+    }
+
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+        self.read(|connection| briefs_with(connection, session_id, text, limit))
+    }
+
+    fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
+        sweep::sweep(self, pieces)
+    }
+}
+
+impl RedactionAppend for SqliteAppend<'_> {
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        target(self.transaction, id).map_err(store_error)
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        redaction(self.transaction, target_seq).map_err(store_error)
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.erased = true;
+        blank(self.transaction, target).map_err(store_error)
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        seal_key(self.transaction, seq).map_err(store_error)
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES (?1, ?2)", params![seq, key])
+    }
 }

@@ -2,8 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::thoughts;
-use crate::store::{Damage, FoundThought, MATCH_END, MATCH_START, SearchScope, Term, Terms, passage};
+use crate::store::{
+    Damage, FoundThought, MATCH_END, MATCH_START, Result, SearchReader, SearchScope, Term, Terms, passage,
+};
 
 /// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
 pub fn search(
@@ -105,4 +108,22 @@ fn wanted(terms: &Terms) -> String {
 
 fn quote(term: &Term) -> String {
     format!("\"{}\"{}", term.text.replace('"', "\"\""), if term.prefix { "*" } else { "" })
+}
+
+impl SearchReader for SqliteStore {
+    fn derived_through(&self) -> Result<u64> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT through FROM derived")?.query_row([], |row| row.get(0))
+        })
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<FoundThought>, bool)> {
+        self.read(|connection| search(connection, terms, scope, limit, newest))
+    }
 }

@@ -4,8 +4,9 @@ use cairn_core::id::SessionId;
 use cairn_core::thought::ThoughtType;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::read::typed;
-use crate::store::{ChainOf, SessionCounts};
+use crate::store::{ChainOf, Result, SessionCounts, SessionReader};
 
 /// Sessions by their newest record, newest first.
 pub fn newest_first(
@@ -90,4 +91,44 @@ pub fn chain_length(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Resul
         ChainOf::Session(name) => ("SELECT length FROM session WHERE name = ?1", name),
     };
     connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
+}
+
+/// Where the newest thought of a session up to a position of the log is.
+pub fn newest_thought(connection: &Connection, session_id: &str, to: u64) -> rusqlite::Result<Option<u64>> {
+    let to = i64::try_from(to).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(
+            "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2
+             ORDER BY step_index DESC LIMIT 1",
+        )?
+        .query_row(params![session_id, to], |row| row.get(0))
+        .optional()
+}
+
+impl SessionReader for SqliteStore {
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        self.read(|connection| chain_length(connection, of))
+    }
+
+    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
+        self.read(|connection| newest_thought(connection, session_id, to))
+    }
+
+    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
+        self.read(|connection| newest_first(connection, before, limit))
+    }
+
+    fn steps(
+        &self,
+        session_id: &str,
+        from: u64,
+        before: u64,
+        visit: &mut dyn FnMut(ThoughtType, &str),
+    ) -> Result<()> {
+        self.read(|connection| steps(connection, session_id, from, before, visit))
+    }
+
+    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
+        self.read(|connection| shape(connection, session_id, visit))
+    }
 }

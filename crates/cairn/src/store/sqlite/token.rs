@@ -2,8 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::SqliteStore;
+use super::append::SqliteAppend;
+use super::error::store_error;
 use super::read::{typed, typed_or_none};
-use crate::store::{TokenInfo, TokenRow, TokenScope};
+use crate::store::{Result, TokenAppend, TokenInfo, TokenReader, TokenRow, TokenScope};
 
 /// The columns that [`to_token`] reads.
 const TOKEN: &str =
@@ -58,4 +61,33 @@ pub fn set_times(
         .prepare_cached("UPDATE token SET revoked_at = ?2, last_used_at = ?3 WHERE id = ?1")?
         .execute(params![id, revoked_at, last_used_at])
         .map(drop)
+}
+
+impl TokenReader for SqliteStore {
+    fn token(&self, id: &str) -> Result<Option<TokenRow>> {
+        self.read(|connection| token(connection, id))
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenInfo>> {
+        self.read(tokens)
+    }
+}
+
+impl TokenAppend for SqliteAppend<'_> {
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
+        token(self.transaction, id).map_err(store_error)
+    }
+
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
+        insert(self.transaction, row).map_err(store_error)
+    }
+
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()> {
+        set_times(self.transaction, id, revoked_at, last_used_at).map_err(store_error)
+    }
 }
