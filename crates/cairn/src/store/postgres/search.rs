@@ -31,45 +31,6 @@ pub fn searchable(content: Option<&str>) -> Option<&str> {
     content.filter(|content| !content.starts_with(SEALED))
 }
 
-/// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
-pub async fn search(
-    link: &Link,
-    terms: &Terms,
-    scope: &SearchScope<'_>,
-    limit: usize,
-    newest: usize,
-) -> Result<(Vec<FoundThought>, bool)> {
-    let query = Query::new(terms);
-    let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
-    let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
-    let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
-    let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
-    let Found { mut matches, looked_at, more } = find(link, &query, &candidates, newest, documents).await?;
-    let holding = holding(link, &query, &matches, looked_at).await?;
-    let weights = Weights::new(documents, words, &holding);
-    let mut ranked: Vec<(f64, i64)> =
-        matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    ranked.truncate(limit);
-    let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
-    let mut thoughts = thoughts::at_places(link, &seqs).await?;
-    let mut hits = Vec::with_capacity(ranked.len());
-    for (rank, seq) in ranked {
-        let read = thoughts.remove(&seq).unwrap_or_else(|| {
-            Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
-        });
-        let snippet = read.as_ref().map_or_else(
-            |_| String::new(),
-            |read| {
-                let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
-                query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
-            },
-        );
-        hits.push(FoundThought { read, rank, snippet });
-    }
-    Ok((hits, more))
-}
-
 /// The words of the scope; none if it names a label that does not exist.
 async fn scope_of(link: &Link, scope: &SearchScope<'_>) -> Result<Option<Vec<String>>> {
     let mut words = Vec::new();
@@ -227,6 +188,37 @@ impl SearchReader for PostgresStore {
         limit: usize,
         newest: usize,
     ) -> Result<(Vec<FoundThought>, bool)> {
-        self.read_derived(async |link| search(link, terms, scope, limit, newest).await)
+        self.read_derived(async |link| {
+            let query = Query::new(terms);
+            let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
+            let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
+            let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
+            let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
+            let Found { mut matches, looked_at, more } =
+                find(link, &query, &candidates, newest, documents).await?;
+            let holding = holding(link, &query, &matches, looked_at).await?;
+            let weights = Weights::new(documents, words, &holding);
+            let mut ranked: Vec<(f64, i64)> =
+                matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+            ranked.truncate(limit);
+            let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
+            let mut thoughts = thoughts::at_places(link, &seqs).await?;
+            let mut hits = Vec::with_capacity(ranked.len());
+            for (rank, seq) in ranked {
+                let read = thoughts.remove(&seq).unwrap_or_else(|| {
+                    Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
+                });
+                let snippet = read.as_ref().map_or_else(
+                    |_| String::new(),
+                    |read| {
+                        let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
+                        query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
+                    },
+                );
+                hits.push(FoundThought { read, rank, snippet });
+            }
+            Ok((hits, more))
+        })
     }
 }

@@ -91,60 +91,6 @@ pub async fn at_places(link: &Link, seqs: &[i64]) -> Result<HashMap<i64, Read<Re
     rows.iter().map(|row| Ok((get(row, 0)?, read(row)?))).collect()
 }
 
-/// Visits the thoughts that `which` names, until the visitor breaks off.
-pub fn visit(
-    store: &PostgresStore,
-    which: &Thoughts<'_>,
-    visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-) -> Result<()> {
-    let rows = match which {
-        Thoughts::Listed(filter) => return listed(store, filter, visit),
-        Thoughts::At(seqs) => {
-            let wanted: Vec<i64> = seqs.iter().map(|seq| at(*seq)).collect();
-            let mut found = store.read(async |link| at_places(link, &wanted).await)?;
-            for seq in wanted {
-                if found.remove(&seq).is_some_and(|read| visit(read).is_break()) {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        Thoughts::Id(id) => store.read(async |link| link.all(&thought("WHERE t.id = $1"), &[id]).await)?,
-        Thoughts::PathTo(id) => {
-            // A parent is always older; without that condition, a forged parent could make the path endless.
-            let path = "WITH RECURSIVE path AS (
-                SELECT seq, parent_seq FROM thought WHERE id = $1
-                UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
-                WHERE a.seq < path.seq)";
-            let of_path = thought("WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq");
-            let sql = format!("{path} {of_path}");
-            store.read(async |link| link.all(&sql, &[id]).await)?
-        }
-        Thoughts::Action(action_id) => {
-            let sql = thought("WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq");
-            store.read_derived(async |link| link.all(&sql, &[action_id]).await)?
-        }
-        Thoughts::OnContext { context_id, limit } => {
-            let sql = thought("WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
-            store.read(async |link| link.all(&sql, &[&at(*context_id), &at(*limit)]).await)?
-        }
-        Thoughts::Drifted { roadmap_id, limit } => {
-            let sql = thought(&format!(
-                "WHERE t.seq IN (
-                   SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
-                 ORDER BY t.seq DESC"
-            ));
-            store.read(async |link| link.all(&sql, &[roadmap_id, &at(*limit)]).await)?
-        }
-    };
-    for row in &rows {
-        if visit(read(row)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
 fn listed(
     store: &PostgresStore,
     filter: &ListFilter<'_>,
@@ -224,7 +170,53 @@ impl ThoughtReader for PostgresStore {
         which: &Thoughts<'_>,
         visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self::visit(self, which, visit)
+        let rows = match which {
+            Thoughts::Listed(filter) => return listed(self, filter, visit),
+            Thoughts::At(seqs) => {
+                let wanted: Vec<i64> = seqs.iter().map(|seq| at(*seq)).collect();
+                let mut found = self.read(async |link| at_places(link, &wanted).await)?;
+                for seq in wanted {
+                    if found.remove(&seq).is_some_and(|read| visit(read).is_break()) {
+                        break;
+                    }
+                }
+                return Ok(());
+            }
+            Thoughts::Id(id) => self.read(async |link| link.all(&thought("WHERE t.id = $1"), &[id]).await)?,
+            Thoughts::PathTo(id) => {
+                // A parent is always older; without that condition, a forged parent could make the path endless.
+                let path = "WITH RECURSIVE path AS (
+                    SELECT seq, parent_seq FROM thought WHERE id = $1
+                    UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
+                    WHERE a.seq < path.seq)";
+                let of_path = thought("WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq");
+                let sql = format!("{path} {of_path}");
+                self.read(async |link| link.all(&sql, &[id]).await)?
+            }
+            Thoughts::Action(action_id) => {
+                let sql =
+                    thought("WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq");
+                self.read_derived(async |link| link.all(&sql, &[action_id]).await)?
+            }
+            Thoughts::OnContext { context_id, limit } => {
+                let sql = thought("WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
+                self.read(async |link| link.all(&sql, &[&at(*context_id), &at(*limit)]).await)?
+            }
+            Thoughts::Drifted { roadmap_id, limit } => {
+                let sql = thought(&format!(
+                    "WHERE t.seq IN (
+                       SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
+                     ORDER BY t.seq DESC"
+                ));
+                self.read(async |link| link.all(&sql, &[roadmap_id, &at(*limit)]).await)?
+            }
+        };
+        for row in &rows {
+            if visit(read(row)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {

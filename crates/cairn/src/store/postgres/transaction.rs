@@ -51,8 +51,8 @@ impl PostgresStore {
 }
 
 pub struct PostgresWriter {
-    pub pool: Arc<Pool>,
-    pub runtime: Arc<Runtime>,
+    pool: Arc<Pool>,
+    runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
     link: Option<Link>,
     /// The log's head as the last transaction left it, and when; none if it was not where it had been left before that, since
@@ -61,6 +61,11 @@ pub struct PostgresWriter {
 }
 
 impl PostgresWriter {
+    /// Runs `work` on a connection of the pool.
+    pub fn run<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
+        wait(&self.runtime, self.pool.run(work))
+    }
+
     /// Begins a transaction that has the end of the log to itself. A connection that was lost before is no reason to
     /// fail: nothing was written, so another one is tried, for as long as a caller can be expected to wait.
     async fn begin(&mut self, needs: &Needs) -> Result<(Head, Found)> {

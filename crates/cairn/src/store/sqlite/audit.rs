@@ -425,13 +425,26 @@ impl MemoryAudit for SqliteAudit {
     }
 
     fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
-        let mut done = Ok(());
-        memory::folds(&self.connection, &mut |fold| {
-            done = visit(fold);
-            done.is_ok()
-        })
-        .map_err(audit_error)?;
-        done
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT f.session_no, s.name, f.seq, f.v, f.sha256, f.state
+                 FROM fold f LEFT JOIN session s ON s.no = f.session_no ORDER BY f.session_no",
+            )
+            .map_err(audit_error)?;
+        let mut rows = statement.query([]).map_err(audit_error)?;
+        while let Some(row) = rows.next().map_err(audit_error)? {
+            let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            visit(StoredFold {
+                session_no: row.get(0).map_err(audit_error)?,
+                session_id: text(1),
+                seq: row.get(2).ok(),
+                v: row.get(3).ok(),
+                sha256: row.get_ref(4).map_err(audit_error)?.as_blob().unwrap_or_default(),
+                state: text(5),
+            })?;
+        }
+        Ok(())
     }
 
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
@@ -479,7 +492,13 @@ impl RedactionAudit for SqliteAudit {
     }
 
     fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
-        redact::has_text(&self.connection, seq).map_err(audit_error)
+        self.one(
+            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = ?1
+             UNION ALL SELECT data IS NOT NULL, 0 FROM brief WHERE seq = ?1",
+            [seq],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .map(Option::unwrap_or_default)
     }
 
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {

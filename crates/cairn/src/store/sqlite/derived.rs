@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::append::SqliteWriter;
 use super::error::store_error;
-use super::{context, fts5, memory, wait_for_turn};
+use super::{context, fts5, wait_for_turn};
 use crate::store::{DerivedWriter, FoldRow, Result};
 
 /// How long others are waited for before something is kept that can be done without.
@@ -19,11 +19,20 @@ impl DerivedWriter for SqliteWriter {
 
     fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
         // Nobody needs it so much that a program should wait for others before it can end.
-        let kept = self
-            .connection
-            .busy_timeout(PATIENCE)
-            .and_then(|()| memory::keep_fold(&self.connection, session_id, fold));
-        self.connection.busy_handler(Some(wait_for_turn)).and(kept).map_err(store_error)
+        let FoldRow { seq, v, sha256, state } = fold;
+        let kept = self.connection.busy_timeout(PATIENCE).and_then(|()| {
+            self.connection
+                .prepare_cached(
+                    "INSERT INTO fold (session_no, seq, v, sha256, state)
+                     SELECT e.session_no, e.seq, ?3, ?4, ?5 FROM event e JOIN session s ON s.no = e.session_no
+                     WHERE s.name = ?1 AND e.seq = ?2
+                     ON CONFLICT (session_no) DO UPDATE
+                     SET seq = excluded.seq, v = excluded.v, sha256 = excluded.sha256, state = excluded.state
+                     WHERE excluded.seq > fold.seq OR excluded.v IS NOT fold.v",
+                )?
+                .execute(params![session_id, seq, v, sha256, state])
+        });
+        self.connection.busy_handler(Some(wait_for_turn)).and(kept).map(drop).map_err(store_error)
     }
 
     fn clear_derived(&mut self) -> Result<()> {

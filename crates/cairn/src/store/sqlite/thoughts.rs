@@ -97,58 +97,6 @@ fn each(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Visits the thoughts that `which` names, until the visitor breaks off.
-pub fn visit(
-    connection: &Connection,
-    which: &Thoughts<'_>,
-    visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-) -> rusqlite::Result<()> {
-    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let done = match which {
-        Thoughts::Listed(filter) => return listed(connection, filter, visit),
-        Thoughts::Id(id) => each(connection, &format!("{THOUGHT} WHERE t.id = ?1"), [id], visit),
-        Thoughts::At(seqs) => {
-            let sql = format!("{THOUGHT} WHERE t.seq = ?1");
-            for seq in *seqs {
-                if each(connection, &sql, [number(*seq)], visit)?.is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        Thoughts::PathTo(id) => {
-            // A parent is always older; without that condition, a forged parent could make the path endless.
-            let sql = format!(
-                "WITH RECURSIVE path (seq, parent_seq) AS (
-                   SELECT seq, parent_seq FROM thought WHERE id = ?1
-                   UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
-                   WHERE a.seq < path.seq)
-                 {THOUGHT} WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq"
-            );
-            each(connection, &sql, [id], visit)
-        }
-        Thoughts::Action(action_id) => {
-            let sql = format!(
-                "{THOUGHT} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?1) ORDER BY t.seq"
-            );
-            each(connection, &sql, [action_id], visit)
-        }
-        Thoughts::OnContext { context_id, limit } => {
-            let sql = format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2");
-            each(connection, &sql, [number(*context_id), number(*limit)], visit)
-        }
-        Thoughts::Drifted { roadmap_id, limit } => {
-            let sql = format!(
-                "{THOUGHT} WHERE t.seq IN (
-                   SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
-                 ORDER BY t.seq DESC"
-            );
-            each(connection, &sql, params![roadmap_id, number(*limit)], visit)
-        }
-    };
-    done.map(drop)
-}
-
 fn listed(
     connection: &Connection,
     filter: &ListFilter<'_>,
@@ -211,7 +159,52 @@ impl ThoughtReader for SqliteStore {
         which: &Thoughts<'_>,
         visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.read(|connection| self::visit(connection, which, visit))
+        self.read(|connection| {
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let done = match which {
+                Thoughts::Listed(filter) => return listed(connection, filter, visit),
+                Thoughts::Id(id) => each(connection, &format!("{THOUGHT} WHERE t.id = ?1"), [id], visit),
+                Thoughts::At(seqs) => {
+                    let sql = format!("{THOUGHT} WHERE t.seq = ?1");
+                    for seq in *seqs {
+                        if each(connection, &sql, [number(*seq)], visit)?.is_break() {
+                            break;
+                        }
+                    }
+                    return Ok(());
+                }
+                Thoughts::PathTo(id) => {
+                    // A parent is always older; without that condition, a forged parent could make the path endless.
+                    let sql = format!(
+                        "WITH RECURSIVE path (seq, parent_seq) AS (
+                           SELECT seq, parent_seq FROM thought WHERE id = ?1
+                           UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
+                           WHERE a.seq < path.seq)
+                         {THOUGHT} WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq"
+                    );
+                    each(connection, &sql, [id], visit)
+                }
+                Thoughts::Action(action_id) => {
+                    let sql = format!(
+                        "{THOUGHT} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?1) ORDER BY t.seq"
+                    );
+                    each(connection, &sql, [action_id], visit)
+                }
+                Thoughts::OnContext { context_id, limit } => {
+                    let sql = format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2");
+                    each(connection, &sql, [number(*context_id), number(*limit)], visit)
+                }
+                Thoughts::Drifted { roadmap_id, limit } => {
+                    let sql = format!(
+                        "{THOUGHT} WHERE t.seq IN (
+                           SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
+                         ORDER BY t.seq DESC"
+                    );
+                    each(connection, &sql, params![roadmap_id, number(*limit)], visit)
+                }
+            };
+            done.map(drop)
+        })
     }
 
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
