@@ -23,7 +23,7 @@ use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
-use crate::search::Terms;
+use crate::search;
 pub use crate::store::{ContextHead, NodeHit};
 use crate::store::{Damage, Read, ReadContext};
 use crate::verify::verify_context;
@@ -172,7 +172,7 @@ impl Cairn {
 
     /// Searches the nodes of the newest snapshot of each roadmap, best match first.
     pub fn context_search(&self, query: &NodeQuery) -> Result<Vec<NodeHit>> {
-        let terms = Terms::parse(&query.query)?;
+        let terms = search::parse(&query.query)?;
         let limit = within("limit", query.limit, 20, 100)?;
         let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
         let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);

@@ -3,10 +3,9 @@
 use cairn_core::thought::{Thought, ThoughtType};
 
 use crate::error::{Error, Result};
-use crate::store::Damage;
+use crate::store::{Damage, Term, Terms};
 
 pub use crate::store::{MATCH_END, MATCH_START};
-pub(crate) use crate::store::{Term, Terms};
 
 /// What to look for.
 #[derive(Debug, Clone, Default)]
@@ -54,52 +53,50 @@ pub(crate) const RANKED: usize = 2000;
 const MAX_QUERY_CHARS: usize = 2000;
 const MAX_TERMS: usize = 64;
 
-impl Terms {
-    /// Understands what people type. Everything means something, or is refused in words.
-    pub(crate) fn parse(query: &str) -> Result<Terms> {
-        let refuse = |message: &str| Error::invalid("query", message);
-        if query.chars().count() > MAX_QUERY_CHARS {
-            return Err(refuse(&format!("must have at most {MAX_QUERY_CHARS} characters")));
-        }
-        if query.contains('\0') {
-            return Err(refuse("must not contain a NUL character or an unpaired surrogate"));
-        }
-        let mut terms = Terms { wanted: Vec::new(), unwanted: Vec::new() };
-        let mut count = 0;
-        let mut or_before = false;
-        let mut rest = query.trim_start();
-        while !rest.is_empty() {
-            let (word, after) = next_word(rest);
-            rest = after.trim_start();
-            if word.text == "OR" && !word.quoted && !word.negated {
-                or_before = !terms.wanted.is_empty();
-                continue;
-            }
-            // A word without a letter or digit has nothing that the index could hold.
-            if !word.text.chars().any(char::is_alphanumeric) {
-                continue;
-            }
-            count += 1;
-            if count > MAX_TERMS {
-                return Err(refuse(&format!("must have at most {MAX_TERMS} words")));
-            }
-            let term = Term { text: word.text.to_string(), prefix: word.prefix };
-            match terms.wanted.last_mut() {
-                _ if word.negated => terms.unwanted.push(term),
-                Some(group) if or_before => group.push(term),
-                _ => terms.wanted.push(vec![term]),
-            }
-            or_before = false;
-        }
-        if terms.wanted.is_empty() {
-            return Err(refuse(if terms.unwanted.is_empty() {
-                "has no word to search for"
-            } else {
-                "needs at least one word that is wanted beside those that are not"
-            }));
-        }
-        Ok(terms)
+/// Parses what people type. Everything means something, or is refused in words.
+pub(crate) fn parse(query: &str) -> Result<Terms> {
+    let refuse = |message: &str| Error::invalid("query", message);
+    if query.chars().count() > MAX_QUERY_CHARS {
+        return Err(refuse(&format!("must have at most {MAX_QUERY_CHARS} characters")));
     }
+    if query.contains('\0') {
+        return Err(refuse("must not contain a NUL character or an unpaired surrogate"));
+    }
+    let mut terms = Terms { wanted: Vec::new(), unwanted: Vec::new() };
+    let mut count = 0;
+    let mut or_before = false;
+    let mut rest = query.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = next_word(rest);
+        rest = after.trim_start();
+        if word.text == "OR" && !word.quoted && !word.negated {
+            or_before = !terms.wanted.is_empty();
+            continue;
+        }
+        // A word without a letter or digit has nothing that the index could hold.
+        if !word.text.chars().any(char::is_alphanumeric) {
+            continue;
+        }
+        count += 1;
+        if count > MAX_TERMS {
+            return Err(refuse(&format!("must have at most {MAX_TERMS} words")));
+        }
+        let term = Term { text: word.text.to_string(), prefix: word.prefix };
+        match terms.wanted.last_mut() {
+            _ if word.negated => terms.unwanted.push(term),
+            Some(group) if or_before => group.push(term),
+            _ => terms.wanted.push(vec![term]),
+        }
+        or_before = false;
+    }
+    if terms.wanted.is_empty() {
+        return Err(refuse(if terms.unwanted.is_empty() {
+            "has no word to search for"
+        } else {
+            "needs at least one word that is wanted beside those that are not"
+        }));
+    }
+    Ok(terms)
 }
 
 struct Word<'a> {
@@ -140,7 +137,7 @@ mod tests {
 
     /// Groups are joined by `&`, alternatives by `|`; `!` marks what is not wanted, `*` a prefix.
     fn parsed(query: &str) -> String {
-        match Terms::parse(query) {
+        match parse(query) {
             Err(error) => error.to_string(),
             Ok(terms) => {
                 let show = |term: &Term| format!("{}{}", term.text, if term.prefix { "*" } else { "" });

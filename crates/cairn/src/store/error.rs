@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How long a call waits for other processes before it gives up.
 pub const BUSY: Duration = Duration::from_secs(60);
 
-/// What a database could not do, in words a user can act on: no paths, no SQL.
+/// A failure of a database, in words a user can act on: no paths, no SQL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Other processes held the database for too long.
@@ -61,7 +61,7 @@ pub enum StoreError {
     /// A server had too much to do, or others were before us, for as long as a call waits.
     #[error("{what} for {seconds} s; nothing was written; try again after a pause")]
     Overloaded {
-        /// Who or what was waited for.
+        /// The server or the writers that the call waited for.
         what: &'static str,
         /// How long.
         seconds: u64,

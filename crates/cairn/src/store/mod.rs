@@ -112,7 +112,7 @@ pub trait StoreWriter: DerivedWriter + Send {
     fn probe(&mut self, commit: bool) -> Result<()>;
 }
 
-/// What can be read and written inside one transaction.
+/// One transaction: everything that can be read and written inside it.
 pub trait Append:
     LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + TokenAppend
 {

@@ -16,7 +16,7 @@ pub enum Opening {
     Create(Birth),
 }
 
-/// What a new log is called and when it was begun.
+/// The name of a new log, and its beginning.
 pub struct Birth {
     /// Its name.
     pub origin: String,
@@ -83,7 +83,7 @@ pub enum OpenError {
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// What it seems to be.
+        /// Its likely content.
         found: String,
     },
     /// The file was written by a later version of Cairn.
@@ -146,7 +146,7 @@ pub enum OpenError {
     Store {
         /// The file.
         path: PathBuf,
-        /// What it reported.
+        /// The failure that it reported.
         source: StoreError,
     },
 }

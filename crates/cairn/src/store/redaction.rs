@@ -4,7 +4,7 @@ use cairn_core::id::BriefId;
 
 use super::{RedactionLeaf, Result, Target};
 
-/// What to look for.
+/// Pieces of an erased text to search for.
 #[derive(Debug, Default)]
 pub struct Pieces {
     /// Bytes as they were stored.
@@ -13,7 +13,7 @@ pub struct Pieces {
     pub words: Vec<String>,
 }
 
-/// What was found when an erased text was looked for.
+/// The result of a search for an erased text.
 #[derive(Debug, Clone, Default)]
 pub struct Swept {
     /// Whether somebody read an older state all the time, so that it could not be let go.
@@ -28,7 +28,7 @@ pub struct Swept {
     pub beside: usize,
     /// Pieces that other records hold as well.
     pub elsewhere: usize,
-    /// What else has to be said, in words.
+    /// Further remarks for the user.
     pub notes: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ pub trait RedactionAppend {
 
 /// Reads redactions and seals as they are stored.
 pub trait RedactionAudit {
-    /// What the redaction of an entry says it is about, as stored; none if there is no such row.
+    /// The position that the redaction at `seq` names as its target, as stored; none if there is no such row.
     fn redaction_target(&self, seq: u64) -> Result<Option<i64>>;
     /// Whether the text of the thought or brief at a position is there, and its metadata or salt; false for both if
     /// there is no such row.

@@ -13,7 +13,7 @@ pub struct LogHead {
     pub root: Sha,
 }
 
-/// What a store holds.
+/// Counts and sizes of the content of a store.
 #[derive(Debug, Clone)]
 pub struct Counts {
     /// Version of the schema.
@@ -76,6 +76,6 @@ pub struct Progress {
     pub done: u64,
     /// Of so many.
     pub total: u64,
-    /// What is being done.
+    /// The unit that is counted.
     pub what: &'static str,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Result;
 
-/// What the bearer of a token may do; each may do what those before it may.
+/// The rights of a token; each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenScope {
@@ -44,14 +44,14 @@ impl fmt::Display for TokenScope {
     }
 }
 
-/// What is known of a token. The token itself is not.
+/// A token without its secret part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokenInfo {
     /// The part of it that names it, and is no secret.
     pub id: String,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
-    /// What its bearer may do.
+    /// The rights of its bearer.
     pub scope: TokenScope,
     /// As whom its bearer records.
     pub agent_id: Option<String>,
@@ -66,7 +66,7 @@ pub struct TokenInfo {
 /// An access token as it is kept.
 #[derive(Debug, Clone)]
 pub struct TokenRow {
-    /// What is known of it.
+    /// The token without its secret part.
     pub info: TokenInfo,
     /// SHA-256 of the whole token.
     pub sha256: Vec<u8>,
