@@ -74,7 +74,7 @@ pub struct ReadThought {
     pub leaves: Option<Leaves>,
 }
 
-/// Which thoughts [`super::Store::thoughts`] visits.
+/// Which thoughts [`super::ThoughtReader::thoughts`] visits.
 #[derive(Debug, Clone)]
 pub enum Thoughts<'a> {
     /// Those that match a filter, in log order.
