@@ -9,12 +9,11 @@ use std::collections::hash_map::Entry;
 
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
+use cairn_core::roadmap::Snapshot;
 use cairn_core::roadmap::diff::Diff;
 use cairn_core::roadmap::flaws::{Flaw, flaws};
-use cairn_core::roadmap::{Node, Snapshot};
 use cairn_core::time::Timestamp;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 pub(crate) use capture::Readings;
 pub use drift::{CurrentPlan, Drift, DriftedDecision, DriftedNode, FileState, NodeChange};
@@ -24,28 +23,10 @@ use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
-use crate::search::Terms;
+use crate::search;
+pub use crate::store::{ContextHead, NodeHit};
 use crate::store::{Damage, Read, ReadContext};
 use crate::verify::verify_context;
-
-/// A snapshot without its content.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ContextHead {
-    /// Its number: 1, 2, 3 … in the order in which they were made.
-    pub context_id: u64,
-    /// The roadmap it is of.
-    pub roadmap_id: RoadmapId,
-    /// SHA-256 of its content.
-    pub content_hash: Sha,
-    /// Nodes in it.
-    pub node_count: u64,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// Whatever the caller wanted to keep with it.
-    pub metadata: Option<Map<String, Value>>,
-    /// Position in the log.
-    pub seq: u64,
-}
 
 /// A snapshot with its content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -126,21 +107,6 @@ pub struct NodeQuery {
     pub limit: Option<u64>,
 }
 
-/// A node that matches.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NodeHit {
-    /// The roadmap it is in.
-    pub roadmap_id: RoadmapId,
-    /// The newest snapshot of that roadmap.
-    pub context_id: u64,
-    /// The node.
-    pub node: Node,
-    /// BM25: the smaller, the better the match.
-    pub rank: f64,
-    /// The passage that matches, each match between [`crate::MATCH_START`] and [`crate::MATCH_END`].
-    pub snippet: String,
-}
-
 impl Cairn {
     /// Returns one snapshot, or none.
     pub fn context(&self, context_id: u64) -> Result<Option<Context>> {
@@ -206,7 +172,7 @@ impl Cairn {
 
     /// Searches the nodes of the newest snapshot of each roadmap, best match first.
     pub fn context_search(&self, query: &NodeQuery) -> Result<Vec<NodeHit>> {
-        let terms = Terms::parse(&query.query)?;
+        let terms = search::parse(&query.query)?;
         let limit = within("limit", query.limit, 20, 100)?;
         let roadmap_id = query.roadmap_id.as_deref().map(roadmap_id_of).transpose()?;
         let roadmap_id = roadmap_id.as_ref().map(RoadmapId::as_str);

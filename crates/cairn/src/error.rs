@@ -1,11 +1,10 @@
 //! What can go wrong, each with the stable code that clients see.
 
-use std::path::PathBuf;
-
 use cairn_core::thought::{Issue, Refusal};
 
-use crate::store::sqlite::BUSY;
-use crate::store::{Damage, StoreError};
+use crate::store::{BUSY, Damage, StoreError};
+
+pub use crate::store::OpenError;
 
 /// The result of a call on [`crate::Cairn`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -120,122 +119,6 @@ fn join(issues: &[Issue]) -> String {
     let parts: Vec<String> =
         issues.iter().map(|issue| format!("{}: {}", issue.path, issue.message)).collect();
     parts.join("; ")
-}
-
-/// Why a database cannot be opened.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum OpenError {
-    /// The folder the file should be in does not exist.
-    #[error("the folder `{}` does not exist", folder.display())]
-    NoFolder {
-        /// The missing folder.
-        folder: PathBuf,
-    },
-    /// There is no file, and it was not asked to be made.
-    #[error("there is no database at `{}`", path.display())]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
-    /// The path is a symbolic link to something that does not exist.
-    #[error("`{}` is a symbolic link that leads nowhere", path.display())]
-    Dangling {
-        /// The link.
-        path: PathBuf,
-    },
-    /// There is no file where a log was seen before.
-    #[error(
-        "the log `{origin}` was in `{}`, with {entries} entries on {seen}, and is gone", path.display()
-    )]
-    Gone {
-        /// Where it was.
-        path: PathBuf,
-        /// The name of the log.
-        origin: String,
-        /// How many entries it had when it was last seen.
-        entries: u64,
-        /// When that was.
-        seen: String,
-    },
-    /// There is no log on the server, and the role that is used may not make one.
-    #[error("there is no log in schema `{schema}` of `{}`, and this role may not make one", path.display())]
-    Barred {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// In which schema.
-        schema: String,
-    },
-    /// The file is something else.
-    #[error("`{}` is not a Cairn database: {found}", path.display())]
-    NotOurs {
-        /// The file.
-        path: PathBuf,
-        /// What it seems to be.
-        found: String,
-    },
-    /// The file was written by a later version of Cairn.
-    #[error("`{}` was written by a newer Cairn: it has schema {found}, this program knows up to {known}", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its schema version.
-        found: i64,
-        /// The newest schema this program knows.
-        known: i64,
-    },
-    /// It was written by an earlier version of Cairn. A reader does not bring it up to date, and neither does a writer
-    /// who may not.
-    #[error(
-        "`{}` was written by an older Cairn: it has schema {found}, this program reads {known}", path.display()
-    )]
-    Older {
-        /// The file.
-        path: PathBuf,
-        /// Its schema version.
-        found: i64,
-        /// The schema it would be brought to.
-        known: i64,
-    },
-    /// A write was interrupted, and a reader cannot take it back.
-    #[error("a write to `{}` was interrupted, and its journal waits beside the file", path.display())]
-    Interrupted {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file or its folder cannot be written, and must be.
-    #[error("`{}` is read-only", path.display())]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Other processes kept the file locked for too long.
-    #[error("`{}` was locked by other processes for {seconds} s", path.display())]
-    Busy {
-        /// The file.
-        path: PathBuf,
-        /// How long the call waited.
-        seconds: u64,
-    },
-    /// The address of a server cannot be used. Nothing of it is repeated, since it may hold a password.
-    #[error("the address of the database cannot be used: {why}")]
-    Address {
-        /// Why not.
-        why: String,
-    },
-    /// The replica that is to be read from cannot be used.
-    #[error("the database to read from cannot be used: {why}")]
-    Replica {
-        /// Why not.
-        why: String,
-    },
-    /// Anything else that the database reported.
-    #[error("cannot open `{}`", path.display())]
-    Store {
-        /// The file.
-        path: PathBuf,
-        /// What it reported.
-        source: StoreError,
-    },
 }
 
 #[cfg(test)]

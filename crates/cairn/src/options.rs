@@ -12,16 +12,7 @@ use crate::handle::Cairn;
 use crate::proof::{HeadFolder, Signer};
 use crate::store::StoreError;
 
-/// When an acknowledged thought is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// On disk before the call returns: it survives a power cut.
-    #[default]
-    Full,
-    /// Handed to the operating system: it survives a crash of the process, and a power cut may take the last
-    /// few commits (never leaving a broken file). About twice as fast for a single caller.
-    Normal,
-}
+pub use crate::store::Durability;
 
 pub(crate) type IdSource = Arc<dyn Fn() -> Result<String, StoreError> + Send + Sync>;
 

@@ -22,7 +22,6 @@ use crate::store::Target;
 use crate::writer::{Blanked, RedactRequest};
 
 pub(crate) use erased::Erased;
-pub(crate) use pieces::Pieces;
 
 /// How many briefs that repeat a text are named.
 const MOST_BRIEFS: u64 = 100;

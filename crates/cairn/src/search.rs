@@ -3,7 +3,9 @@
 use cairn_core::thought::{Thought, ThoughtType};
 
 use crate::error::{Error, Result};
-use crate::store::Damage;
+use crate::store::{Damage, Term, Terms};
+
+pub use crate::store::{MATCH_END, MATCH_START};
 
 /// What to look for.
 #[derive(Debug, Clone, Default)]
@@ -44,34 +46,6 @@ pub struct SearchHit {
     pub snippet: String,
 }
 
-/// Stands before a match in a snippet.
-pub const MATCH_START: char = '\u{2}';
-/// Stands after a match in a snippet.
-pub const MATCH_END: char = '\u{3}';
-
-/// The most characters of a passage, and how many of them stand before the first match. A text without spaces is one word
-/// to the index, however long it is.
-const PASSAGE_CHARS: usize = 1000;
-const BEFORE_MATCH: usize = 100;
-
-/// A passage that is not too long for a list of results.
-pub(crate) fn passage(snippet: String) -> String {
-    if snippet.chars().nth(PASSAGE_CHARS).is_none() {
-        return snippet;
-    }
-    let first = snippet.chars().position(|letter| letter == MATCH_START).unwrap_or(0);
-    let before = first.saturating_sub(BEFORE_MATCH);
-    let mut letters = snippet.chars().skip(before);
-    let mut cut = if before > 0 { "…".to_string() } else { String::new() };
-    cut.extend(letters.by_ref().take(PASSAGE_CHARS));
-    if letters.next().is_some() {
-        let open = cut.rfind(MATCH_START) > cut.rfind(MATCH_END);
-        cut.push('…');
-        cut.extend(open.then_some(MATCH_END));
-    }
-    cut
-}
-
 /// How many matches are ranked at most; of more, the newest.
 pub(crate) const RANKED: usize = 2000;
 
@@ -79,70 +53,50 @@ pub(crate) const RANKED: usize = 2000;
 const MAX_QUERY_CHARS: usize = 2000;
 const MAX_TERMS: usize = 64;
 
-/// A word, or several in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term {
-    /// The word, or the phrase.
-    pub text: String,
-    /// Whether its last word may go on.
-    pub prefix: bool,
-}
-
-/// A query, understood.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
-    /// Of each group at least one must be there.
-    pub wanted: Vec<Vec<Term>>,
-    /// None of these may be there.
-    pub unwanted: Vec<Term>,
-}
-
-impl Terms {
-    /// Understands what people type. Everything means something, or is refused in words.
-    pub(crate) fn parse(query: &str) -> Result<Terms> {
-        let refuse = |message: &str| Error::invalid("query", message);
-        if query.chars().count() > MAX_QUERY_CHARS {
-            return Err(refuse(&format!("must have at most {MAX_QUERY_CHARS} characters")));
-        }
-        if query.contains('\0') {
-            return Err(refuse("must not contain a NUL character or an unpaired surrogate"));
-        }
-        let mut terms = Terms { wanted: Vec::new(), unwanted: Vec::new() };
-        let mut count = 0;
-        let mut or_before = false;
-        let mut rest = query.trim_start();
-        while !rest.is_empty() {
-            let (word, after) = next_word(rest);
-            rest = after.trim_start();
-            if word.text == "OR" && !word.quoted && !word.negated {
-                or_before = !terms.wanted.is_empty();
-                continue;
-            }
-            // A word without a letter or digit has nothing that the index could hold.
-            if !word.text.chars().any(char::is_alphanumeric) {
-                continue;
-            }
-            count += 1;
-            if count > MAX_TERMS {
-                return Err(refuse(&format!("must have at most {MAX_TERMS} words")));
-            }
-            let term = Term { text: word.text.to_string(), prefix: word.prefix };
-            match terms.wanted.last_mut() {
-                _ if word.negated => terms.unwanted.push(term),
-                Some(group) if or_before => group.push(term),
-                _ => terms.wanted.push(vec![term]),
-            }
-            or_before = false;
-        }
-        if terms.wanted.is_empty() {
-            return Err(refuse(if terms.unwanted.is_empty() {
-                "has no word to search for"
-            } else {
-                "needs at least one word that is wanted beside those that are not"
-            }));
-        }
-        Ok(terms)
+/// Parses what people type. Everything means something, or is refused in words.
+pub(crate) fn parse(query: &str) -> Result<Terms> {
+    let refuse = |message: &str| Error::invalid("query", message);
+    if query.chars().count() > MAX_QUERY_CHARS {
+        return Err(refuse(&format!("must have at most {MAX_QUERY_CHARS} characters")));
     }
+    if query.contains('\0') {
+        return Err(refuse("must not contain a NUL character or an unpaired surrogate"));
+    }
+    let mut terms = Terms { wanted: Vec::new(), unwanted: Vec::new() };
+    let mut count = 0;
+    let mut or_before = false;
+    let mut rest = query.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = next_word(rest);
+        rest = after.trim_start();
+        if word.text == "OR" && !word.quoted && !word.negated {
+            or_before = !terms.wanted.is_empty();
+            continue;
+        }
+        // A word without a letter or digit has nothing that the index could hold.
+        if !word.text.chars().any(char::is_alphanumeric) {
+            continue;
+        }
+        count += 1;
+        if count > MAX_TERMS {
+            return Err(refuse(&format!("must have at most {MAX_TERMS} words")));
+        }
+        let term = Term { text: word.text.to_string(), prefix: word.prefix };
+        match terms.wanted.last_mut() {
+            _ if word.negated => terms.unwanted.push(term),
+            Some(group) if or_before => group.push(term),
+            _ => terms.wanted.push(vec![term]),
+        }
+        or_before = false;
+    }
+    if terms.wanted.is_empty() {
+        return Err(refuse(if terms.unwanted.is_empty() {
+            "has no word to search for"
+        } else {
+            "needs at least one word that is wanted beside those that are not"
+        }));
+    }
+    Ok(terms)
 }
 
 struct Word<'a> {
@@ -181,23 +135,9 @@ fn next_word(rest: &str) -> (Word<'_>, &str) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_word_of_any_length_is_a_short_passage_around_its_match() {
-        let (start, end) = (MATCH_START, MATCH_END);
-        let usual = format!("a {start}short{end} one");
-        assert_eq!(passage(usual.clone()), usual);
-        let long = "é".repeat(100_000);
-        let cut = passage(format!("{long} {start}{long}{end} {long}"));
-        assert!(cut.starts_with("…é") && cut.ends_with(&format!("é…{end}")), "{cut}");
-        assert_eq!(cut.chars().count(), PASSAGE_CHARS + 3);
-        assert_eq!(cut.chars().position(|letter| letter == start), Some(BEFORE_MATCH + 1));
-        let after = passage(format!("{start}one{end} {long}"));
-        assert!(after.starts_with(&format!("{start}one{end} é")) && after.ends_with("é…"), "{after}");
-    }
-
     /// Groups are joined by `&`, alternatives by `|`; `!` marks what is not wanted, `*` a prefix.
     fn parsed(query: &str) -> String {
-        match Terms::parse(query) {
+        match parse(query) {
             Err(error) => error.to_string(),
             Ok(terms) => {
                 let show = |term: &Term| format!("{}{}", term.text, if term.prefix { "*" } else { "" });

@@ -11,7 +11,7 @@ use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::{ActionThought, Filter, Listing, Page};
-use crate::search::{RANKED, SearchHit, SearchQuery, SearchResults, Terms};
+use crate::search::{self, RANKED, SearchHit, SearchQuery, SearchResults};
 use crate::store::{Damage, FoundThought, ListFilter, Read, SearchScope, Thoughts};
 
 /// The most records in one page of a listing.
@@ -195,7 +195,7 @@ impl Cairn {
 
     /// Searches content and metadata, best match first.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResults> {
-        let terms = Terms::parse(&query.query)?;
+        let terms = search::parse(&query.query)?;
         let limit = query.limit.unwrap_or(20);
         if !(1..=100).contains(&limit) {
             return Err(Error::invalid("limit", format!("must be between 1 and 100, found {limit}")));

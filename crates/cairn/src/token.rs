@@ -11,12 +11,12 @@ use cairn_core::Sha;
 use cairn_core::id::{AgentId, LabelError, check_label};
 use cairn_core::thought::Issue;
 use cairn_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{StoreError, TokenRow};
+pub use crate::store::{TokenInfo, TokenScope};
 
 /// What every token begins with, so that it can be told when it turns up somewhere.
 const PREFIX: &str = "cairn_";
@@ -27,43 +27,6 @@ const SECRET_CHARS: usize = 43;
 /// Digits and small letters without i, l, o and u: nobody takes one for another, and no words come about.
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// What the bearer of a token may do; each may do what those before it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TokenScope {
-    /// Read everything that is recorded.
-    Read,
-    /// Record as well.
-    Write,
-    /// Do everything else as well, such as redacting.
-    Admin,
-}
-
-impl TokenScope {
-    /// All three, from the least to the most.
-    pub const ALL: [TokenScope; 3] = [TokenScope::Read, TokenScope::Write, TokenScope::Admin];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TokenScope::Read => "read",
-            TokenScope::Write => "write",
-            TokenScope::Admin => "admin",
-        }
-    }
-
-    /// The scope with this word.
-    pub fn parse(word: &str) -> Option<TokenScope> {
-        TokenScope::ALL.into_iter().find(|scope| scope.as_str() == word)
-    }
-}
-
-impl fmt::Display for TokenScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 /// A token to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
@@ -73,25 +36,6 @@ pub struct NewToken {
     pub scope: TokenScope,
     /// As whom its bearer records, whatever it says itself.
     pub agent_id: Option<String>,
-}
-
-/// What is known of a token. The token itself is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TokenInfo {
-    /// The part of it that names it, and is no secret.
-    pub id: String,
-    /// What it is for.
-    pub name: String,
-    /// What its bearer may do.
-    pub scope: TokenScope,
-    /// As whom its bearer records.
-    pub agent_id: Option<String>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was revoked.
-    pub revoked_at: Option<Timestamp>,
-    /// When it was last used, as far as that was noted.
-    pub last_used_at: Option<Timestamp>,
 }
 
 /// A token that was made. This is the only time that it can be seen.
@@ -239,15 +183,5 @@ mod tests {
         ] {
             assert_eq!(id_of(&wrong), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn scopes_are_ordered_and_known_by_their_words() {
-        assert!(TokenScope::Read < TokenScope::Write && TokenScope::Write < TokenScope::Admin);
-        for scope in TokenScope::ALL {
-            assert_eq!(TokenScope::parse(scope.as_str()), Some(scope));
-            assert_eq!(serde_json::to_value(scope).unwrap(), scope.as_str());
-        }
-        assert_eq!(TokenScope::parse("Read"), None);
     }
 }

@@ -42,6 +42,9 @@ mod fold;
 /// Honest histories, about which verification says nothing.
 #[path = "it/honest.rs"]
 mod honest;
+/// The script that guards who may use what.
+#[path = "it/layers.rs"]
+mod layers;
 /// Working memory and briefs.
 #[path = "it/memory.rs"]
 mod memory;

@@ -31,6 +31,7 @@ use serde::Serialize;
 use super::file_name;
 use super::key_folder::{part_of, private_folder, sync_folder, write_new, write_private};
 use crate::store::postgres::Address;
+use crate::store::sqlite;
 
 const FORMAT: &str = "cairn-head/2";
 /// Beyond this many heads, most of the older ones are dropped.
@@ -389,13 +390,5 @@ pub fn canonical(path: &Path) -> PathBuf {
     if path.to_str().is_some_and(Address::is_one) {
         return path.to_path_buf();
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    match (fs::canonicalize(path), fs::canonicalize(folder), path.file_name()) {
-        (Ok(path), _, _) => path,
-        (_, Ok(folder), Some(name)) => folder.join(name),
-        _ => path.to_path_buf(),
-    }
+    sqlite::canonical(path)
 }

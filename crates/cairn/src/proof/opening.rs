@@ -10,7 +10,7 @@ use crate::error::{OpenError, Result as Outcome};
 use crate::handle::Cairn;
 use crate::options::Durability;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{LogHead, Opening, Store, StoreError};
+use crate::store::{LogHead, LogReader, Opening, Store, StoreError};
 use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideKey, Reason, Report};
 
 impl Cairn {

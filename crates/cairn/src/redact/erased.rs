@@ -2,8 +2,8 @@
 
 use cairn_core::entry::EntryKind;
 
-use super::Pieces;
-use crate::store::{Store, Swept, Target};
+use super::pieces::{add_metadata, add_text};
+use crate::store::{Pieces, Store, Swept, Target};
 
 /// A text that was erased from its record, and is still to be looked for in the files.
 pub(crate) struct Erased {
@@ -40,12 +40,12 @@ impl Erased {
 fn pieces(target: &Target) -> Option<Pieces> {
     let mut pieces = Pieces::default();
     match (&target.key, &target.text) {
-        (Some(key), _) => pieces.add_key(key),
-        (None, Some(text)) => pieces.add_text(text, target.kind != EntryKind::Brief),
+        (Some(key), _) => pieces.texts.push(key.clone()),
+        (None, Some(text)) => add_text(&mut pieces, text, target.kind != EntryKind::Brief),
         (None, None) => {}
     }
     if let Some(metadata) = &target.metadata {
-        pieces.add_metadata(metadata);
+        add_metadata(&mut pieces, metadata);
     }
     let empty = target.key.is_none() && target.text.as_ref().is_none_or(String::is_empty);
     (!empty || target.metadata.is_some()).then_some(pieces)

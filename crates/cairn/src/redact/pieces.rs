@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::store::Pieces;
+
 /// Bytes of a piece. Long enough to be no coincidence, short enough to fit between the ends of two pages.
 const PIECE: usize = 32;
 /// A shorter one would be found everywhere.
@@ -11,57 +13,41 @@ const SHORTEST_WORD: usize = 8;
 /// How many of each kind are looked for.
 const MOST: usize = 16;
 
-/// What to look for.
-#[derive(Debug, Default)]
-pub(crate) struct Pieces {
-    /// Bytes as they were stored.
-    pub texts: Vec<Vec<u8>>,
-    /// Words as the search index held them.
-    pub words: Vec<String>,
+/// Pieces of a content, which `indexed` says was searchable.
+pub fn add_text(pieces: &mut Pieces, text: &str, indexed: bool) {
+    pieces.texts.extend(sample(text.as_bytes()));
+    if indexed {
+        add_words(pieces, text);
+    }
 }
 
-impl Pieces {
-    /// Pieces of a content, which `indexed` says was searchable.
-    pub fn add_text(&mut self, text: &str, indexed: bool) {
-        self.texts.extend(sample(text.as_bytes()));
-        if indexed {
-            self.add_words(text);
-        }
+/// Pieces of the texts in metadata, given as canonical JSON.
+pub fn add_metadata(pieces: &mut Pieces, metadata: &str) {
+    let mut values = Vec::new();
+    if let Ok(value) = serde_json::from_str::<Value>(metadata) {
+        collect(&value, &mut values);
     }
+    let every = values.len().div_ceil(MOST).max(1);
+    for value in values.iter().step_by(every) {
+        // As it stands between the quotation marks, where some characters are escaped.
+        let escaped = Value::String(value.clone()).to_string();
+        let inside = &escaped[1..escaped.len() - 1];
+        pieces.texts.extend(sample(inside.as_bytes()).into_iter().take(2));
+    }
+    add_words(pieces, metadata);
+}
 
-    /// Pieces of the texts in metadata, given as canonical JSON.
-    pub fn add_metadata(&mut self, metadata: &str) {
-        let mut values = Vec::new();
-        if let Ok(value) = serde_json::from_str::<Value>(metadata) {
-            collect(&value, &mut values);
-        }
-        let every = values.len().div_ceil(MOST).max(1);
-        for value in values.iter().step_by(every) {
-            // As it stands between the quotation marks, where some characters are escaped.
-            let escaped = Value::String(value.clone()).to_string();
-            let inside = &escaped[1..escaped.len() - 1];
-            self.texts.extend(sample(inside.as_bytes()).into_iter().take(2));
-        }
-        self.add_words(metadata);
-    }
-
-    /// The key of a sealed content.
-    pub fn add_key(&mut self, key: &[u8]) {
-        self.texts.push(key.to_vec());
-    }
-
-    /// The longest words, since those are the ones that few other texts have.
-    fn add_words(&mut self, text: &str) {
-        let mut words: Vec<String> = text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| word.len() >= SHORTEST_WORD && word.len() <= 256)
-            .map(str::to_lowercase)
-            .collect();
-        words.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-        words.dedup();
-        words.truncate(MOST);
-        self.words.extend(words);
-    }
+/// The longest words, since those are the ones that few other texts have.
+fn add_words(pieces: &mut Pieces, text: &str) {
+    let mut words: Vec<String> = text
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() >= SHORTEST_WORD && word.len() <= 256)
+        .map(str::to_lowercase)
+        .collect();
+    words.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+    words.dedup();
+    words.truncate(MOST);
+    pieces.words.extend(words);
 }
 
 /// Up to [`MOST`] pieces, spread over the whole.
@@ -95,17 +81,17 @@ mod tests {
     fn pieces_come_from_everywhere_and_none_is_a_coincidence() {
         let text: String = (0..1000).map(|i| format!("word{i} ")).collect();
         let mut pieces = Pieces::default();
-        pieces.add_text(&text, true);
+        add_text(&mut pieces, &text, true);
         assert_eq!((pieces.texts.len(), pieces.words.len()), (MOST, 0), "no word is long enough");
         assert!(
             text.as_bytes().starts_with(&pieces.texts[0])
                 && text.as_bytes().ends_with(&pieces.texts[MOST - 1])
         );
         let mut pieces = Pieces::default();
-        pieces.add_text("no", true);
-        pieces.add_metadata(r#"{"a":"b","count":7}"#);
+        add_text(&mut pieces, "no", true);
+        add_metadata(&mut pieces, r#"{"a":"b","count":7}"#);
         assert!(pieces.texts.is_empty() && pieces.words.is_empty());
-        pieces.add_metadata(r#"{"deep":[{"key":"Hunter2Passphrase\n\"quoted\""}]}"#);
+        add_metadata(&mut pieces, r#"{"deep":[{"key":"Hunter2Passphrase\n\"quoted\""}]}"#);
         assert_eq!(pieces.texts, [br#"Hunter2Passphrase\n\"quoted\""#]);
         assert_eq!(pieces.words, ["hunter2passphrase"]);
     }

@@ -2,12 +2,11 @@
 
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
-use cairn_core::id::{BriefId, SessionId};
+use cairn_core::id::{BriefId, RoadmapId, SessionId};
 use cairn_core::thought::{Thought, ThoughtType};
 use cairn_core::time::Timestamp;
 use serde::Serialize;
-
-use crate::context::ContextHead;
+use serde_json::{Map, Value};
 
 /// A stored record that is not shown: it does not match its log entry, or it is not the record that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -75,7 +74,7 @@ pub struct ReadThought {
     pub leaves: Option<Leaves>,
 }
 
-/// Which thoughts [`super::Store::thoughts`] visits.
+/// Which thoughts [`super::ThoughtReader::thoughts`] visits.
 #[derive(Debug, Clone)]
 pub enum Thoughts<'a> {
     /// Those that match a filter, in log order.
@@ -121,15 +120,23 @@ pub struct ListFilter<'a> {
     pub to: Option<u64>,
 }
 
-/// A thought that a search found.
-#[derive(Debug, Clone)]
-pub struct FoundThought {
-    /// The thought.
-    pub read: Read<ReadThought>,
-    /// BM25: the smaller, the better the match.
-    pub rank: f64,
-    /// The passage that matches.
-    pub snippet: String,
+/// A snapshot without its content.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ContextHead {
+    /// Its number: 1, 2, 3 … in the order in which they were made.
+    pub context_id: u64,
+    /// The roadmap it is of.
+    pub roadmap_id: RoadmapId,
+    /// SHA-256 of its content.
+    pub content_hash: Sha,
+    /// Nodes in it.
+    pub node_count: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Whatever the caller wanted to keep with it.
+    pub metadata: Option<Map<String, Value>>,
+    /// Position in the log.
+    pub seq: u64,
 }
 
 /// A snapshot's head with everything its log entry is made of.

@@ -5,16 +5,6 @@ use cairn_core::entry::{EntryKind, Salt};
 use cairn_core::id::SessionId;
 use cairn_core::time::Timestamp;
 
-use crate::token::TokenInfo;
-
-/// What a new log is called and when it was begun.
-pub struct Birth {
-    /// Its name.
-    pub origin: String,
-    /// The moment.
-    pub timestamp: Timestamp,
-}
-
 /// The newest link of a task chain.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskHead {
@@ -204,34 +194,6 @@ pub struct Target {
     pub metadata: Option<String>,
     /// The key of its content. What has one keeps its text, and loses the key.
     pub key: Option<Vec<u8>>,
-}
-
-/// What was found when an erased text was looked for.
-#[derive(Debug, Clone, Default)]
-pub struct Swept {
-    /// Whether somebody read an older state all the time, so that it could not be let go.
-    pub blocked: bool,
-    /// Whether the file was made anew.
-    pub vacuumed: bool,
-    /// Why it could not be, if that was tried.
-    pub vacuum_failed: Option<String>,
-    /// Pieces that still stand where no record is: in unused parts of the file.
-    pub in_file: usize,
-    /// Pieces that still stand in what waits beside the file.
-    pub beside: usize,
-    /// Pieces that other records hold as well.
-    pub elsewhere: usize,
-    /// What else has to be said, in words.
-    pub notes: Vec<String>,
-}
-
-/// An access token as it is kept.
-#[derive(Debug, Clone)]
-pub struct TokenRow {
-    /// What is known of it.
-    pub info: TokenInfo,
-    /// SHA-256 of the whole token.
-    pub sha256: Vec<u8>,
 }
 
 /// A session in a listing.

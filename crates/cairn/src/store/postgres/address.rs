@@ -20,8 +20,7 @@ use super::error::{connect_error, store_error};
 use super::suitable::{ASK, Triggers, suitable, without_triggers};
 use super::tls::tls;
 use super::written::{Written, is_address, mistaken};
-use crate::error::OpenError;
-use crate::store::StoreError;
+use crate::store::{OpenError, StoreError};
 
 /// How long a server may take to accept a connection, and to answer on it, if nothing is said.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -20,10 +20,10 @@ use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigne
 use super::wait::wait;
 use super::{PostgresStore, Result, check, structures};
 use crate::store::{
-    Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent,
-    StoredFold, Totals,
+    Audit, ChainOf, EventText, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit, PlanAudit,
+    RedactionAudit, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent, StoredFold, ThoughtAudit,
+    Totals,
 };
-use crate::verify::Finding;
 
 /// Rows of a page: at first, and at most.
 const ROWS: (i64, i64) = (64, 1024);
@@ -163,7 +163,7 @@ impl PostgresAudit {
     }
 }
 
-impl Audit for PostgresAudit {
+impl LogAudit for PostgresAudit {
     fn head(&self) -> Result<LogHead> {
         let row = self.one("SELECT origin, size, root FROM log", &[])?;
         let row = row.ok_or_else(|| StoreError::Damaged("the log has no head".into()))?;
@@ -192,22 +192,6 @@ impl Audit for PostgresAudit {
         })
     }
 
-    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
-        let (table, place, name) = match of {
-            ChainOf::Task(name) => ("task", "position", name),
-            ChainOf::Session(name) => ("session", "step_index", name),
-        };
-        let sql = format!(
-            "SELECT t.{place}, t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq
-             WHERE t.{table}_no = (SELECT no FROM {table} WHERE name = $4 LIMIT 1) AND (t.{place}, t.seq) > ($1, $2)
-             ORDER BY t.{place}, t.seq LIMIT $3"
-        );
-        self.pages(&sql, (i64::MIN, i64::MIN), &[&name], &mut |row| {
-            visit(scanned(row, unsigned(row, 1)?, 2));
-            Ok(true)
-        })
-    }
-
     fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
         let sql = "SELECT idx, 0::BIGINT, hash FROM node
                    WHERE level = $4 AND idx > $1 AND idx < $5 AND $2 = 0::BIGINT ORDER BY idx LIMIT $3";
@@ -229,35 +213,9 @@ impl Audit for PostgresAudit {
         Ok(found.and_then(|row| sha(&row, 0)))
     }
 
-    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
-        let sql = "SELECT size, 0::BIGINT, note FROM checkpoint WHERE size > $1 AND $2 = 0::BIGINT ORDER BY size LIMIT $3";
-        self.pages(sql, (i64::MIN, 0), &[], &mut |row| {
-            visit(get(row, 0)?, value(row, 2).unwrap_or_default());
-            Ok(true)
-        })
-    }
-
-    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        // The second condition lets the small index be used.
-        let sql = "SELECT seq, 0::BIGINT, leaf FROM entry
-                   WHERE kind = $4 AND kind IN ('continuation', 'key', 'redaction') AND seq > $1 AND $2 = 0::BIGINT
-                   ORDER BY seq LIMIT $3";
-        self.pages(sql, (-1, 0), &[&kind.as_str()], &mut |row| {
-            visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
-            Ok(true)
-        })
-    }
-
-    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()> {
-        let sql = "WITH of AS (SELECT no FROM session WHERE name = $4 LIMIT 1)
-                   SELECT seq, kind FROM (
-                     SELECT seq, 0::BIGINT AS kind FROM event WHERE session_no = (SELECT no FROM of)
-                     UNION ALL SELECT seq, 1 FROM brief WHERE session_no = (SELECT no FROM of)) AS both_kinds
-                   WHERE (seq, kind) > ($1, $2) ORDER BY seq, kind LIMIT $3";
-        self.pages(sql, (-1, i64::MAX), &[&session_id], &mut |row| {
-            visit(unsigned(row, 0)?);
-            Ok(true)
-        })
+    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        let found = self.one("SELECT leaf FROM entry WHERE seq = $1", &[&number(seq)])?;
+        Ok(found.map(|row| value(&row, 0).unwrap_or_default()))
     }
 
     fn newest(&self) -> Result<Option<u64>> {
@@ -283,6 +241,73 @@ impl Audit for PostgresAudit {
         })
     }
 
+    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
+        let sql = "SELECT size, 0::BIGINT, note FROM checkpoint WHERE size > $1 AND $2 = 0::BIGINT ORDER BY size LIMIT $3";
+        self.pages(sql, (i64::MIN, 0), &[], &mut |row| {
+            visit(get(row, 0)?, value(row, 2).unwrap_or_default());
+            Ok(true)
+        })
+    }
+
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        // The second condition lets the small index be used.
+        let sql = "SELECT seq, 0::BIGINT, leaf FROM entry
+                   WHERE kind = $4 AND kind IN ('continuation', 'key', 'redaction') AND seq > $1 AND $2 = 0::BIGINT
+                   ORDER BY seq LIMIT $3";
+        self.pages(sql, (-1, 0), &[&kind.as_str()], &mut |row| {
+            visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
+            Ok(true)
+        })
+    }
+}
+
+impl ThoughtAudit for PostgresAudit {
+    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
+        let (table, place, name) = match of {
+            ChainOf::Task(name) => ("task", "position", name),
+            ChainOf::Session(name) => ("session", "step_index", name),
+        };
+        let sql = format!(
+            "SELECT t.{place}, t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq
+             WHERE t.{table}_no = (SELECT no FROM {table} WHERE name = $4 LIMIT 1) AND (t.{place}, t.seq) > ($1, $2)
+             ORDER BY t.{place}, t.seq LIMIT $3"
+        );
+        self.pages(&sql, (i64::MIN, i64::MIN), &[&name], &mut |row| {
+            visit(scanned(row, unsigned(row, 1)?, 2));
+            Ok(true)
+        })
+    }
+
+    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
+        let found =
+            self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = $1", &[&number(seq)])?;
+        found.map(|row| Ok((get(&row, 0)?, get(&row, 1)?, sha(&row, 2).unwrap_or(Sha::ZERO)))).transpose()
+    }
+
+    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {
+        let sql = "SELECT hash FROM thought WHERE task_no = $1 AND position = $2";
+        let found = self.one(sql, &[&task_no, &number(position)])?;
+        Ok(found.map(|row| sha(&row, 0).unwrap_or(Sha::ZERO)))
+    }
+
+    fn task_name(&self, no: i64) -> Result<Option<String>> {
+        self.one("SELECT name FROM task WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
+    }
+
+    fn session_name(&self, no: i64) -> Result<Option<String>> {
+        self.one("SELECT name FROM session WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
+    }
+
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        let found = match of {
+            ChainOf::Task(name) => self.one("SELECT length FROM task WHERE name = $1", &[&name])?,
+            ChainOf::Session(name) => self.one("SELECT length FROM session WHERE name = $1", &[&name])?,
+        };
+        found.map(|row| unsigned(&row, 0)).transpose()
+    }
+}
+
+impl PlanAudit for PostgresAudit {
     fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool> {
         let sql = "SELECT c.id, r.name, c.position, c.snapshot_no, s.content_hash, s.data, c.node_count, c.created_at,
                      c.metadata, c.salt
@@ -318,11 +343,19 @@ impl Audit for PostgresAudit {
         let found = self.one("SELECT seq FROM context WHERE id = $1", &[&number(id)])?;
         found.map(|row| unsigned(&row, 0)).transpose()
     }
+}
 
-    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
-        let found =
-            self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = $1", &[&number(seq)])?;
-        found.map(|row| Ok((get(&row, 0)?, get(&row, 1)?, sha(&row, 2).unwrap_or(Sha::ZERO)))).transpose()
+impl MemoryAudit for PostgresAudit {
+    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()> {
+        let sql = "WITH of AS (SELECT no FROM session WHERE name = $4 LIMIT 1)
+                   SELECT seq, kind FROM (
+                     SELECT seq, 0::BIGINT AS kind FROM event WHERE session_no = (SELECT no FROM of)
+                     UNION ALL SELECT seq, 1 FROM brief WHERE session_no = (SELECT no FROM of)) AS both_kinds
+                   WHERE (seq, kind) > ($1, $2) ORDER BY seq, kind LIMIT $3";
+        self.pages(sql, (-1, i64::MAX), &[&session_id], &mut |row| {
+            visit(unsigned(row, 0)?);
+            Ok(true)
+        })
     }
 
     fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
@@ -349,26 +382,6 @@ impl Audit for PostgresAudit {
         Ok(!rows.is_empty())
     }
 
-    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
-        // A state can be as long as a session is: one at a time.
-        let sql = "SELECT f.session_no, s.name, f.seq, f.v, f.sha256, f.state
-                   FROM fold f LEFT JOIN session s ON s.no = f.session_no WHERE f.session_no > $1
-                   ORDER BY f.session_no LIMIT 1";
-        let mut behind = i64::MIN;
-        while let Some(row) = self.one(sql, &[&behind])? {
-            behind = get(&row, 0)?;
-            visit(StoredFold {
-                session_no: behind,
-                session_id: value(&row, 1),
-                seq: value(&row, 2),
-                v: value(&row, 3),
-                sha256: value(&row, 4).unwrap_or_default(),
-                state: value(&row, 5),
-            })?;
-        }
-        Ok(())
-    }
-
     fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()> {
         let sql = "SELECT position, seq, turn, kind, v, created_at, body FROM event
                    WHERE session_no = (SELECT no FROM session WHERE name = $4 LIMIT 1) AND seq > 0 AND seq <= $5
@@ -389,6 +402,26 @@ impl Audit for PostgresAudit {
                 body: value(row, 6).unwrap_or_default(),
             }))
         })
+    }
+
+    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
+        // A state can be as long as a session is: one at a time.
+        let sql = "SELECT f.session_no, s.name, f.seq, f.v, f.sha256, f.state
+                   FROM fold f LEFT JOIN session s ON s.no = f.session_no WHERE f.session_no > $1
+                   ORDER BY f.session_no LIMIT 1";
+        let mut behind = i64::MIN;
+        while let Some(row) = self.one(sql, &[&behind])? {
+            behind = get(&row, 0)?;
+            visit(StoredFold {
+                session_no: behind,
+                session_id: value(&row, 1),
+                seq: value(&row, 2),
+                v: value(&row, 3),
+                sha256: value(&row, 4).unwrap_or_default(),
+                state: value(&row, 5),
+            })?;
+        }
+        Ok(())
     }
 
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
@@ -417,11 +450,13 @@ impl Audit for PostgresAudit {
         Ok(!rows.is_empty())
     }
 
-    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        let found = self.one("SELECT leaf FROM entry WHERE seq = $1", &[&number(seq)])?;
-        Ok(found.map(|row| value(&row, 0).unwrap_or_default()))
+    fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
+        let found = self.one("SELECT seq, session_no FROM brief WHERE id = $1", &[&id])?;
+        found.map(|row| Ok((unsigned(&row, 0)?, get(&row, 1)?))).transpose()
     }
+}
 
+impl RedactionAudit for PostgresAudit {
     fn redaction_target(&self, seq: u64) -> Result<Option<i64>> {
         let found = self.one("SELECT target_seq FROM redaction WHERE seq = $1", &[&number(seq)])?;
         found.map(|row| get(&row, 0)).transpose()
@@ -439,32 +474,13 @@ impl Audit for PostgresAudit {
         let found = self.one("SELECT key FROM seal WHERE seq = $1", &[&number(seq)])?;
         found.map(|row| get(&row, 0)).transpose()
     }
+}
 
-    fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
-        let found = self.one("SELECT seq, session_no FROM brief WHERE id = $1", &[&id])?;
-        found.map(|row| Ok((unsigned(&row, 0)?, get(&row, 1)?))).transpose()
-    }
-
-    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {
-        let sql = "SELECT hash FROM thought WHERE task_no = $1 AND position = $2";
-        let found = self.one(sql, &[&task_no, &number(position)])?;
-        Ok(found.map(|row| sha(&row, 0).unwrap_or(Sha::ZERO)))
-    }
-
-    fn task_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM task WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
-    }
-
-    fn session_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM session WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
-    }
-
-    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
-        let found = match of {
-            ChainOf::Task(name) => self.one("SELECT length FROM task WHERE name = $1", &[&name])?,
-            ChainOf::Session(name) => self.one("SELECT length FROM session WHERE name = $1", &[&name])?,
-        };
-        found.map(|row| unsigned(&row, 0)).transpose()
+impl IndexAudit for PostgresAudit {
+    fn derived(&self) -> Result<(i64, u64)> {
+        let sql = "SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)";
+        let found = self.one(sql, &[])?;
+        found.map_or(Ok((-1, 0)), |row| Ok((value(&row, 0).unwrap_or(-1), unsigned(&row, 1)?)))
     }
 
     fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool> {
@@ -473,12 +489,6 @@ impl Audit for PostgresAudit {
         }
         let sql = "SELECT 1 FROM action WHERE action_id = $1 AND seq = $2";
         Ok(self.one(sql, &[&action_id, &number(seq)])?.is_some())
-    }
-
-    fn derived(&self) -> Result<(i64, u64)> {
-        let sql = "SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)";
-        let found = self.one(sql, &[])?;
-        found.map_or(Ok((-1, 0)), |row| Ok((value(&row, 0).unwrap_or(-1), unsigned(&row, 1)?)))
     }
 
     fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {

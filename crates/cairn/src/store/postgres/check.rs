@@ -14,7 +14,7 @@ use super::derived::{DOCUMENT, node_vector, to_document};
 use super::error::{is_lost, store_error};
 use super::schema::{EXPECTED, OBJECTS, VERSION};
 use super::stored::{get, value};
-use crate::verify::{Cause, Finding, MAX_FINDINGS, Reason};
+use crate::store::{Cause, Finding, MAX_FINDINGS, Reason};
 
 type Visit<'a> = &'a mut dyn FnMut(Finding);
 

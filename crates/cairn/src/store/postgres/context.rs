@@ -5,15 +5,17 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::Link;
 use super::derived::node_texts;
 use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, wrong_form};
 use super::search::count;
-use crate::context::{ContextHead, NodeHit};
-use crate::search::Terms;
+use super::{PostgresStore, Result};
 use crate::store::words::{Counted, Query, Weights, Words};
-use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
+use crate::store::{
+    ContextHead, ContextRow, NodeHit, PlanAppend, PlanReader, Read, ReadContext, RoadmapHead, StoreError,
+    Terms,
+};
 
 /// How much a match counts in a node's id, label, scope and phase: most in what people call it.
 const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];
@@ -47,13 +49,8 @@ fn read(row: &Row) -> Result<Read<ReadContext>> {
     in_row(row, values())
 }
 
-/// One snapshot's head.
-pub async fn head(link: &Link, id: u64) -> Result<Option<Read<ReadContext>>> {
-    link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(read).transpose()
-}
-
 /// The newest snapshots of a roadmap, of all or of those before one, newest first.
-pub async fn history(
+async fn history(
     link: &Link,
     roadmap: &str,
     before: Option<u64>,
@@ -67,92 +64,12 @@ pub async fn history(
     rows.iter().map(read).collect()
 }
 
-/// How many thoughts name a snapshot.
-pub async fn count_on(link: &Link, id: u64) -> Result<u64> {
-    let total = link.one("SELECT count(*) FROM thought WHERE context_id = $1", &[&at(id)]).await?;
-    total.map_or(Ok(0), |row| number(&row, 0))
-}
-
-/// The newest snapshot of every roadmap, or of one.
-pub async fn current(link: &Link, roadmap: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
-    let sql = format!(
-        "{HEAD} WHERE c.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name"
-    );
-    link.all(&sql, &[&roadmap]).await?.iter().map(read).collect()
-}
-
-/// The content of a snapshot.
-pub async fn data(link: &Link, id: u64) -> Result<Option<String>> {
-    let sql = "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = $1";
-    link.one(sql, &[&at(id)]).await?.map_or(Ok(None), |row| get(&row, 0))
-}
-
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
 pub const DECISIONS: &str = "FROM roadmap r
     JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
     JOIN context c ON c.roadmap_no = r.no
     JOIN thought t ON t.context_id = c.id
   WHERE t.type = 'decision' AND t.context_id IS NOT NULL AND ($1::text IS NULL OR r.name = $1)";
-
-/// How many decisions name a snapshot, and how many of those one with another content than the newest.
-pub async fn count_decisions(link: &Link, roadmap: Option<&str>) -> Result<(u64, u64)> {
-    let sql = format!("SELECT count(*), count(*) FILTER (WHERE c.snapshot_no <> l.snapshot_no) {DECISIONS}");
-    let row = link.one(&sql, &[&roadmap]).await?.ok_or_else(wrong_form)?;
-    Ok((number(&row, 0)?, number(&row, 1)?))
-}
-
-/// Nodes of the covered snapshots that match, best first.
-pub async fn search_nodes(
-    link: &Link,
-    terms: &Terms,
-    roadmap: Option<&str>,
-    limit: usize,
-) -> Result<Vec<NodeHit>> {
-    let query = Query::new(terms);
-    let Some(candidates) = query.candidates(&[]) else { return Ok(Vec::new()) };
-    let rows = link
-        .all(
-            "SELECT d.no, r.name, d.roadmap_no, d.snapshot_no, d.node
-             FROM rag_documents d JOIN roadmap r ON r.no = d.roadmap_no
-             WHERE d.words @@ $1::text::tsquery AND ($2::text IS NULL OR r.name = $2)",
-            &[&candidates, &roadmap],
-        )
-        .await?;
-    let mut words = Words::default();
-    let mut found: Vec<(&Row, Node, Counted)> = Vec::new();
-    for row in &rows {
-        let node = typed(get(row, 4)?, |text: String| serde_json::from_str::<Node>(&text))?;
-        let texts = node_texts(&node);
-        let columns: Vec<(&str, f64)> = texts.into_iter().zip(WEIGHTS).collect();
-        if let Some(counted) = query.count(&columns, &mut words) {
-            found.push((row, node, counted));
-        }
-    }
-    if found.is_empty() {
-        return Ok(Vec::new());
-    }
-    let weights = node_weights(link, &query, &found).await?;
-    let mut ranked: Vec<(f64, i64, &Row, Node)> = Vec::with_capacity(found.len());
-    for (row, node, counted) in found {
-        ranked.push((weights.rank(&counted), get(row, 0)?, row, node));
-    }
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    ranked.truncate(limit);
-    let mut hits = Vec::with_capacity(ranked.len());
-    for (rank, _, row, node) in ranked {
-        let sql = "SELECT max(id) FROM context WHERE roadmap_no = $1 AND snapshot_no = $2";
-        let newest =
-            link.one(sql, &[&get::<i64>(row, 2)?, &get::<i64>(row, 3)?]).await?.ok_or_else(wrong_form)?;
-        hits.push(NodeHit {
-            roadmap_id: typed(get(row, 1)?, RoadmapId::new)?,
-            context_id: number(&newest, 0)?,
-            rank,
-            snippet: query.snippet(&node_texts(&node)),
-            node,
-        });
-    }
-    Ok(hits)
-}
 
 async fn node_weights(link: &Link, query: &Query, found: &[(&Row, Node, Counted)]) -> Result<Weights> {
     // Hardly any word stands twice in a node, so the index knows well enough how long they are.
@@ -169,36 +86,175 @@ async fn node_weights(link: &Link, query: &Query, found: &[(&Row, Node, Counted)
 }
 
 /// A roadmap's head.
-pub async fn roadmap(link: &Link, name: &str) -> Result<Option<RoadmapHead>> {
+async fn roadmap(link: &Link, name: &str) -> Result<Option<RoadmapHead>> {
     let row = link.one("SELECT no, length FROM roadmap WHERE name = $1", &[&name]).await?;
     row.map(|row| Ok(RoadmapHead { no: get(&row, 0)?, length: number(&row, 1)? })).transpose()
 }
 
-/// The number of the row that holds this content, and whether it still does; none if there is no such row.
-pub async fn snapshot(link: &Link, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
-    let sql =
-        "SELECT no, data IS NOT DISTINCT FROM $2::text COLLATE \"C\" FROM snapshot WHERE content_hash = $1";
-    let row = link.one(sql, &[&&hash.0[..], &data]).await?;
-    row.map(|row| Ok((get(&row, 0)?, get(&row, 1)?))).transpose()
+impl PlanReader for PostgresStore {
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
+        self.read(async |link| {
+            link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(read).transpose()
+        })
+    }
+
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>> {
+        self.read(async |link| history(link, roadmap_id, before, limit).await)
+    }
+
+    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
+        self.read(async |link| Ok(roadmap(link, roadmap_id).await?.map_or(0, |head| head.length)))
+    }
+
+    fn count_on(&self, context_id: u64) -> Result<u64> {
+        self.read(async |link| {
+            let total =
+                link.one("SELECT count(*) FROM thought WHERE context_id = $1", &[&at(context_id)]).await?;
+            total.map_or(Ok(0), |row| number(&row, 0))
+        })
+    }
+
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
+        self.read(async |link| {
+            let sql = format!(
+                "{HEAD} WHERE c.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name"
+            );
+            link.all(&sql, &[&roadmap_id]).await?.iter().map(read).collect()
+        })
+    }
+
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
+        self.read(async |link| {
+            let sql = "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = $1";
+            link.one(sql, &[&at(context_id)]).await?.map_or(Ok(None), |row| get(&row, 0))
+        })
+    }
+
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
+        self.read_derived(async |link| {
+            let query = Query::new(terms);
+            let Some(candidates) = query.candidates(&[]) else { return Ok(Vec::new()) };
+            let rows = link
+                .all(
+                    "SELECT d.no, r.name, d.roadmap_no, d.snapshot_no, d.node
+                     FROM rag_documents d JOIN roadmap r ON r.no = d.roadmap_no
+                     WHERE d.words @@ $1::text::tsquery AND ($2::text IS NULL OR r.name = $2)",
+                    &[&candidates, &roadmap_id],
+                )
+                .await?;
+            let mut words = Words::default();
+            let mut found: Vec<(&Row, Node, Counted)> = Vec::new();
+            for row in &rows {
+                let node = typed(get(row, 4)?, |text: String| serde_json::from_str::<Node>(&text))?;
+                let texts = node_texts(&node);
+                let columns: Vec<(&str, f64)> = texts.into_iter().zip(WEIGHTS).collect();
+                if let Some(counted) = query.count(&columns, &mut words) {
+                    found.push((row, node, counted));
+                }
+            }
+            if found.is_empty() {
+                return Ok(Vec::new());
+            }
+            let weights = node_weights(link, &query, &found).await?;
+            let mut ranked: Vec<(f64, i64, &Row, Node)> = Vec::with_capacity(found.len());
+            for (row, node, counted) in found {
+                ranked.push((weights.rank(&counted), get(row, 0)?, row, node));
+            }
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            ranked.truncate(limit);
+            let mut hits = Vec::with_capacity(ranked.len());
+            for (rank, _, row, node) in ranked {
+                let sql = "SELECT max(id) FROM context WHERE roadmap_no = $1 AND snapshot_no = $2";
+                let newest = link
+                    .one(sql, &[&get::<i64>(row, 2)?, &get::<i64>(row, 3)?])
+                    .await?
+                    .ok_or_else(wrong_form)?;
+                hits.push(NodeHit {
+                    roadmap_id: typed(get(row, 1)?, RoadmapId::new)?,
+                    context_id: number(&newest, 0)?,
+                    rank,
+                    snippet: query.snippet(&node_texts(&node)),
+                    node,
+                });
+            }
+            Ok(hits)
+        })
+    }
+
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
+        self.read(async |link| {
+            let sql = format!(
+                "SELECT count(*), count(*) FILTER (WHERE c.snapshot_no <> l.snapshot_no) {DECISIONS}"
+            );
+            let row = link.one(&sql, &[&roadmap_id]).await?.ok_or_else(wrong_form)?;
+            Ok((number(&row, 0)?, number(&row, 1)?))
+        })
+    }
 }
 
-/// Adds a snapshot.
-pub async fn insert(link: &Link, row: &ContextRow<'_>) -> Result<()> {
-    link.run(
-        "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        &[
-            &at(row.id),
-            &at(row.seq),
-            &row.roadmap_no,
-            &at(row.position),
-            &row.snapshot_no,
-            &at(row.node_count),
-            &row.created_at,
-            &row.metadata,
-            &row.salt.map(|salt| &salt[..]),
-        ],
-    )
-    .await
-    .map(drop)
+impl PlanAppend for PostgresAppend {
+    fn contexts(&mut self) -> Result<u64> {
+        Ok(self.head.contexts)
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        self.wait(async |link| roadmap(link, name).await)
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
+        let newest = self.wait(async |link| history(link, roadmap_id, None, 1).await)?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        let sql = "SELECT no, data IS NOT DISTINCT FROM $2::text COLLATE \"C\" FROM snapshot WHERE content_hash = $1";
+        let row = self.one(sql, &[&&hash.0[..], &data])?;
+        row.map(|row| Ok((get(&row, 0)?, get(&row, 1)?))).transpose()
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO roadmap (no, name, length) SELECT coalesce(max(no), 0) + 1, $1, 0 FROM roadmap RETURNING no",
+            &[&name],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        let row = self.one(
+            "INSERT INTO snapshot (no, content_hash, data) SELECT coalesce(max(no), 0) + 1, $1, $2 FROM snapshot
+             RETURNING no",
+            &[&&hash.0[..], &data],
+        )?;
+        get(&row.ok_or(StoreError::Lost)?, 0)
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        self.head.contexts = self.head.contexts.max(row.id);
+        self.bytes += row.metadata.map_or(0, str::len);
+        self.execute(
+            "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            &[
+                &at(row.id),
+                &at(row.seq),
+                &row.roadmap_no,
+                &at(row.position),
+                &row.snapshot_no,
+                &at(row.node_count),
+                &row.created_at,
+                &row.metadata,
+                &row.salt.map(|salt| &salt[..]),
+            ],
+        )
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = $2 WHERE no = $1", &[&head.no, &(head.length as i64)])
+    }
 }

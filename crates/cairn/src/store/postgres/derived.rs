@@ -7,7 +7,9 @@ use super::Result;
 use super::connect::Link;
 use super::row::{at, get, number, typed, wrong_form};
 use super::search::{scope_words, searchable};
+use super::transaction::PostgresWriter;
 use crate::store::words;
+use crate::store::{DerivedWriter, FoldRow};
 
 /// Thoughts that are read at a time.
 const AT_A_TIME: i64 = 256;
@@ -83,39 +85,6 @@ pub async fn replace(link: &Link, covered: Covered, before: &Document, after: &D
         .await?;
     let all = (covered.words + words).saturating_sub(before.vector().1);
     set(link, Covered { words: all, ..covered }).await
-}
-
-/// Covers up to `rows` more entries; returns how many are left.
-pub async fn catch_up(link: &Link, rows: u64) -> Result<u64> {
-    let row = link.one("SELECT through, (SELECT size FROM log) - 1 FROM derived", &[]).await?;
-    let row = row.ok_or_else(wrong_form)?;
-    if number(&row, 0)? >= number(&row, 1)? {
-        return Ok(0);
-    }
-    link.begin().await?;
-    let mut covered = lock(link).await?;
-    // Another server may have been faster.
-    let row = link.one("SELECT size - 1 FROM log", &[]).await?.ok_or_else(wrong_form)?;
-    let newest = number(&row, 0)?;
-    let from = covered.through;
-    let end = newest.min(from + rows);
-    while covered.through < end {
-        let texts = index_some(link, &mut covered, end).await?;
-        if texts > MOST_BYTES {
-            break;
-        }
-    }
-    link.run(
-        "INSERT INTO action (action_id, seq)
-         SELECT action_id, seq FROM thought WHERE seq > $1 AND seq <= $2 AND action_id IS NOT NULL
-         ON CONFLICT DO NOTHING",
-        &[&at(from), &at(covered.through)],
-    )
-    .await?;
-    index_nodes(link, from, covered.through).await?;
-    set(link, covered).await?;
-    link.commit().await?;
-    Ok(newest.saturating_sub(covered.through))
 }
 
 /// Takes some thoughts into the search index; returns how many bytes of text that were.
@@ -206,13 +175,67 @@ pub fn node_texts(node: &Node) -> [&str; 4] {
     [&node.id, &node.label, node.scope.as_deref().unwrap_or(""), node.phase.as_deref().unwrap_or("")]
 }
 
-/// Empties all of it, so that it is built anew.
-pub async fn clear(link: &Link) -> Result<()> {
-    link.begin().await?;
-    lock(link).await?;
-    for table in ["search", "action", "fold", "rag_documents"] {
-        link.run(&format!("DELETE FROM {table}"), &[]).await?;
+impl DerivedWriter for PostgresWriter {
+    fn catch_up(&mut self, rows: u64) -> Result<u64> {
+        self.run(async |link| {
+            let row = link.one("SELECT through, (SELECT size FROM log) - 1 FROM derived", &[]).await?;
+            let row = row.ok_or_else(wrong_form)?;
+            if number(&row, 0)? >= number(&row, 1)? {
+                return Ok(0);
+            }
+            link.begin().await?;
+            let mut covered = lock(link).await?;
+            // Another server may have been faster.
+            let row = link.one("SELECT size - 1 FROM log", &[]).await?.ok_or_else(wrong_form)?;
+            let newest = number(&row, 0)?;
+            let from = covered.through;
+            let end = newest.min(from + rows);
+            while covered.through < end {
+                let texts = index_some(link, &mut covered, end).await?;
+                if texts > MOST_BYTES {
+                    break;
+                }
+            }
+            link.run(
+                "INSERT INTO action (action_id, seq)
+                 SELECT action_id, seq FROM thought WHERE seq > $1 AND seq <= $2 AND action_id IS NOT NULL
+                 ON CONFLICT DO NOTHING",
+                &[&at(from), &at(covered.through)],
+            )
+            .await?;
+            index_nodes(link, from, covered.through).await?;
+            set(link, covered).await?;
+            link.commit().await?;
+            Ok(newest.saturating_sub(covered.through))
+        })
     }
-    set(link, Covered { through: 0, documents: 0, words: 0 }).await?;
-    link.commit().await
+
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+        self.run(async |link| {
+            let FoldRow { seq, v, sha256, state } = fold;
+            link.run(
+                "INSERT INTO fold (session_no, seq, v, sha256, state)
+                 SELECT e.session_no, e.seq, $3::bigint, $4::bytea, $5::text
+                 FROM event e JOIN session s ON s.no = e.session_no WHERE s.name = $1 AND e.seq = $2
+                 ON CONFLICT (session_no) DO UPDATE
+                 SET seq = excluded.seq, v = excluded.v, sha256 = excluded.sha256, state = excluded.state
+                 WHERE excluded.seq > fold.seq OR excluded.v <> fold.v",
+                &[&session_id, &at(seq), &at(v), &sha256, &state],
+            )
+            .await
+            .map(drop)
+        })
+    }
+
+    fn clear_derived(&mut self) -> Result<()> {
+        self.run(async |link| {
+            link.begin().await?;
+            lock(link).await?;
+            for table in ["search", "action", "fold", "rag_documents"] {
+                link.run(&format!("DELETE FROM {table}"), &[]).await?;
+            }
+            set(link, Covered { through: 0, documents: 0, words: 0 }).await?;
+            link.commit().await
+        })
+    }
 }

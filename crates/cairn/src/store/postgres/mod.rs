@@ -40,8 +40,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 
-use crate::error::OpenError;
-use crate::store::{Opening, StoreError};
+use crate::store::{OpenError, Opening, StoreError};
 
 pub use address::Address;
 use connect::{Link, Pool};

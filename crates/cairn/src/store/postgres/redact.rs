@@ -4,18 +4,18 @@ use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 use tokio_postgres::Row;
 
-use super::Result;
+use super::append::PostgresAppend;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
 use super::row::{at, get, number, typed, wrong_form};
-use crate::redact::Pieces;
-use crate::store::{Leaves, RedactionLeaf, Swept, Target};
+use super::{PostgresStore, Result};
+use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Swept, Target};
 
 /// The tables that an erased text was in.
 const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];
 
 /// The entry that records the redaction of the record at a position.
-pub async fn redaction(link: &Link, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+async fn redaction(link: &Link, target_seq: u64) -> Result<Option<RedactionLeaf>> {
     let sql =
         "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = $1";
     let row = link.one(sql, &[&at(target_seq)]).await?;
@@ -43,80 +43,6 @@ pub async fn seal_key(link: &Link, seq: u64) -> Result<Option<Vec<u8>>> {
     row.map(|row| get(&row, 0)).transpose()
 }
 
-/// The thought or the brief of that id.
-pub async fn target(link: &Link, id: &str) -> Result<Option<Target>> {
-    let thought = link
-        .one(
-            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
-               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = $1",
-            &[&id],
-        )
-        .await?;
-    if let Some(row) = thought {
-        return Ok(Some(Target {
-            kind: EntryKind::Thought,
-            seq: number(&row, 0)?,
-            session_id: get(&row, 1)?,
-            text: get(&row, 2)?,
-            metadata: get(&row, 3)?,
-            key: get(&row, 4)?,
-        }));
-    }
-    let brief = link
-        .one(
-            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
-            &[&id],
-        )
-        .await?;
-    brief
-        .map(|row| {
-            Ok(Target {
-                kind: EntryKind::Brief,
-                seq: number(&row, 0)?,
-                session_id: get(&row, 1)?,
-                text: get(&row, 2)?,
-                metadata: None,
-                key: None,
-            })
-        })
-        .transpose()
-}
-
-/// Stored briefs of a session whose data contains a text.
-pub async fn briefs_with(link: &Link, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
-    let rows = link
-        .all(
-            "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = $1)
-               AND strpos(data COLLATE \"C\", $2) > 0 ORDER BY seq LIMIT $3",
-            &[&session_id, &text, &at(limit)],
-        )
-        .await?;
-    rows.iter().map(|row| typed(get(row, 0)?, BriefId::new)).collect()
-}
-
-/// Erases the texts of a target for which a redaction was noted.
-///
-/// The derived tables are held meanwhile: whoever fills them either did so before, and the words are taken out here, or
-/// will do so after, and finds no text.
-pub async fn blank(link: &Link, target: &Target) -> Result<()> {
-    let covered = derived::lock(link).await?;
-    let seq = at(target.seq);
-    if target.kind == EntryKind::Brief {
-        return link.run("UPDATE brief SET data = NULL WHERE seq = $1", &[&seq]).await.map(drop);
-    }
-    let indexed = derived::document(link, target.seq).await?.filter(|_| target.seq <= covered.through);
-    if target.key.is_some() {
-        link.run("DELETE FROM seal WHERE seq = $1", &[&seq]).await?;
-        link.run("UPDATE thought SET metadata = NULL, salt = NULL WHERE seq = $1", &[&seq]).await?;
-    } else {
-        let sql = "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = $1";
-        link.run(sql, &[&seq]).await?;
-    }
-    let Some(before) = indexed else { return Ok(()) };
-    let after = Document { content: None, metadata: None, ..before.clone() };
-    derived::replace(link, covered, &before, &after).await
-}
-
 /// Whether the place of what was erased from a table can be used again. That takes as long as the table is large.
 async fn vacuum(link: &Link, table: &str) -> bool {
     let client = link.client();
@@ -128,34 +54,147 @@ async fn vacuum(link: &Link, table: &str) -> bool {
     client.batch_execute(&limit).await.is_ok() && vacuumed
 }
 
-/// Lets PostgreSQL reuse the place of erased texts, and says what only whoever runs the server can do: its files cannot be
-/// looked through from here.
-pub async fn sweep(link: &Link, _pieces: &Pieces) -> Result<Swept> {
-    let mut kept = Vec::new();
-    for table in ERASED_FROM {
-        let sql = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1::text)";
-        let owned = link.one(sql, &[&table]).await?.map_or(Ok(false), |row| get(&row, 0))?;
-        let vacuumed = match owned {
-            true => vacuum(link, table).await,
-            false => false,
-        };
-        if !vacuumed {
-            kept.push(table);
-        }
+impl RedactionReader for PostgresStore {
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(async |link| seal_key(link, seq).await)
     }
-    let mut notes = Vec::new();
-    if !kept.is_empty() {
-        notes.push(format!(
-            "this role may not clean up behind itself: the text stands in the server's files until VACUUM has run on {}",
-            kept.join(", ")
-        ));
+
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.read(async |link| redaction(link, target_seq).await)
     }
-    let row = link.one("SELECT quote_ident(current_schema())", &[]).await?.ok_or_else(wrong_form)?;
-    let schema: &str = get(&row, 0)?;
-    notes.push(format!(
-        "the server's own files were not looked through: pages that were written before stand in its write-ahead log, in \
-         archives of it, on standbys and in base backups until those are recycled or expire, and words of the text may \
-         stay keys of the search index until its owner has run `REINDEX INDEX {schema}.search_words`"
-    ));
-    Ok(Swept { notes, ..Swept::default() })
+
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+        self.read(async |link| {
+            let rows = link
+                .all(
+                    "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = $1)
+                       AND strpos(data COLLATE \"C\", $2) > 0 ORDER BY seq LIMIT $3",
+                    &[&session_id, &text, &at(limit)],
+                )
+                .await?;
+            rows.iter().map(|row| typed(get(row, 0)?, BriefId::new)).collect()
+        })
+    }
+
+    fn sweep(&self, _pieces: &Pieces) -> Result<Swept> {
+        // Lets PostgreSQL reuse the place of erased texts. Its files cannot be searched from here, so the notes say what the
+        // person who runs the server has to do.
+        self.read_here(async |link| {
+            let mut kept = Vec::new();
+            for table in ERASED_FROM {
+                let sql = "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($1::text)";
+                let owned = link.one(sql, &[&table]).await?.map_or(Ok(false), |row| get(&row, 0))?;
+                let vacuumed = match owned {
+                    true => vacuum(link, table).await,
+                    false => false,
+                };
+                if !vacuumed {
+                    kept.push(table);
+                }
+            }
+            let mut notes = Vec::new();
+            if !kept.is_empty() {
+                notes.push(format!(
+                    "this role may not clean up behind itself: the text stands in the server's files until VACUUM has run on {}",
+                    kept.join(", ")
+                ));
+            }
+            let row = link.one("SELECT quote_ident(current_schema())", &[]).await?.ok_or_else(wrong_form)?;
+            let schema: &str = get(&row, 0)?;
+            notes.push(format!(
+                "the server's own files were not looked through: pages that were written before stand in its write-ahead log, in \
+                 archives of it, on standbys and in base backups until those are recycled or expire, and words of the text may \
+                 stay keys of the search index until its owner has run `REINDEX INDEX {schema}.search_words`"
+            ));
+            Ok(Swept { notes, ..Swept::default() })
+        })
+    }
+}
+
+impl RedactionAppend for PostgresAppend {
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        self.flush()?;
+        self.wait(async |link| {
+            let thought = link
+                .one(
+                    "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+                       LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = $1",
+                    &[&id],
+                )
+                .await?;
+            if let Some(row) = thought {
+                return Ok(Some(Target {
+                    kind: EntryKind::Thought,
+                    seq: number(&row, 0)?,
+                    session_id: get(&row, 1)?,
+                    text: get(&row, 2)?,
+                    metadata: get(&row, 3)?,
+                    key: get(&row, 4)?,
+                }));
+            }
+            let brief = link
+                .one(
+                    "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
+                    &[&id],
+                )
+                .await?;
+            brief
+                .map(|row| {
+                    Ok(Target {
+                        kind: EntryKind::Brief,
+                        seq: number(&row, 0)?,
+                        session_id: get(&row, 1)?,
+                        text: get(&row, 2)?,
+                        metadata: None,
+                        key: None,
+                    })
+                })
+                .transpose()
+        })
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.flush()?;
+        self.wait(async |link| redaction(link, target_seq).await)
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute(
+            "INSERT INTO redaction (seq, target_seq) VALUES ($1, $2)",
+            &[&(seq as i64), &(target_seq as i64)],
+        )
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.flush()?;
+        self.wait(async |link| {
+            // Locks the derived tables: a process that fills them has done so before, and the words are removed here, or
+            // does so later and finds no text.
+            let covered = derived::lock(link).await?;
+            let seq = at(target.seq);
+            if target.kind == EntryKind::Brief {
+                return link.run("UPDATE brief SET data = NULL WHERE seq = $1", &[&seq]).await.map(drop);
+            }
+            let indexed =
+                derived::document(link, target.seq).await?.filter(|_| target.seq <= covered.through);
+            if target.key.is_some() {
+                link.run("DELETE FROM seal WHERE seq = $1", &[&seq]).await?;
+                link.run("UPDATE thought SET metadata = NULL, salt = NULL WHERE seq = $1", &[&seq]).await?;
+            } else {
+                let sql = "UPDATE thought SET content = NULL, metadata = NULL, salt = NULL WHERE seq = $1";
+                link.run(sql, &[&seq]).await?;
+            }
+            let Some(before) = indexed else { return Ok(()) };
+            let after = Document { content: None, metadata: None, ..before.clone() };
+            derived::replace(link, covered, &before, &after).await
+        })
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.wait(async |link| seal_key(link, seq).await)
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES ($1, $2)", &[&(seq as i64), &key])
+    }
 }

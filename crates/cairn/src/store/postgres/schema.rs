@@ -11,8 +11,7 @@ use tokio_postgres::{Client, Error, GenericClient};
 use super::address::Address;
 use super::connect::{AGAIN, Pool};
 use super::error::store_error;
-use crate::error::OpenError;
-use crate::store::{Birth, Opening, StoreError};
+use crate::store::{Birth, OpenError, Opening, StoreError};
 
 /// Each brings the schema from its index to the next version. Never edited once released.
 const MIGRATIONS: [&str; 2] = [

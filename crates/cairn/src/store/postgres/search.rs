@@ -4,14 +4,13 @@ use cairn_core::thought::SEALED;
 use futures::{TryStreamExt, pin_mut};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::Result;
 use super::connect::Link;
 use super::error::store_error;
 use super::row::{get, number, wrong_form};
 use super::thoughts;
-use crate::search::Terms;
+use super::{PostgresStore, Result};
 use crate::store::words::{Counted, Phrase, Query, Weights, Words};
-use crate::store::{Damage, FoundThought, SearchScope};
+use crate::store::{Damage, FoundThought, SearchReader, SearchScope, Terms};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;
@@ -30,45 +29,6 @@ pub fn scope_words(session_no: i64, task_no: i64, kind: &str) -> [String; SCOPE_
 /// What of a content is searchable: the words of a sealed one would stand in the index in the clear.
 pub fn searchable(content: Option<&str>) -> Option<&str> {
     content.filter(|content| !content.starts_with(SEALED))
-}
-
-/// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
-pub async fn search(
-    link: &Link,
-    terms: &Terms,
-    scope: &SearchScope<'_>,
-    limit: usize,
-    newest: usize,
-) -> Result<(Vec<FoundThought>, bool)> {
-    let query = Query::new(terms);
-    let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
-    let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
-    let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
-    let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
-    let Found { mut matches, looked_at, more } = find(link, &query, &candidates, newest, documents).await?;
-    let holding = holding(link, &query, &matches, looked_at).await?;
-    let weights = Weights::new(documents, words, &holding);
-    let mut ranked: Vec<(f64, i64)> =
-        matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-    ranked.truncate(limit);
-    let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
-    let mut thoughts = thoughts::at_places(link, &seqs).await?;
-    let mut hits = Vec::with_capacity(ranked.len());
-    for (rank, seq) in ranked {
-        let read = thoughts.remove(&seq).unwrap_or_else(|| {
-            Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
-        });
-        let snippet = read.as_ref().map_or_else(
-            |_| String::new(),
-            |read| {
-                let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
-                query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
-            },
-        );
-        hits.push(FoundThought { read, rank, snippet });
-    }
-    Ok((hits, more))
 }
 
 /// The words of the scope; none if it names a label that does not exist.
@@ -212,4 +172,53 @@ async fn estimate(link: &Link, table: &str, words: &str) -> Result<Option<f64>> 
         let line: &str = row.try_get(0).ok()?;
         line.split("rows=").nth(1)?.split_whitespace().next()?.parse::<f64>().ok()
     }))
+}
+
+impl SearchReader for PostgresStore {
+    fn derived_through(&self) -> Result<u64> {
+        self.read(async |link| {
+            number(&link.one("SELECT through FROM derived", &[]).await?.ok_or_else(wrong_form)?, 0)
+        })
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<FoundThought>, bool)> {
+        self.read_derived(async |link| {
+            let query = Query::new(terms);
+            let Some(scope) = scope_of(link, scope).await? else { return Ok((Vec::new(), false)) };
+            let Some(candidates) = query.candidates(&scope) else { return Ok((Vec::new(), false)) };
+            let row = link.one("SELECT documents, words FROM derived", &[]).await?.ok_or_else(wrong_form)?;
+            let (documents, words) = (number(&row, 0)?, number(&row, 1)?);
+            let Found { mut matches, looked_at, more } =
+                find(link, &query, &candidates, newest, documents).await?;
+            let holding = holding(link, &query, &matches, looked_at).await?;
+            let weights = Weights::new(documents, words, &holding);
+            let mut ranked: Vec<(f64, i64)> =
+                matches.drain(..).map(|(seq, counted)| (weights.rank(&counted), seq)).collect();
+            ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+            ranked.truncate(limit);
+            let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
+            let mut thoughts = thoughts::at_places(link, &seqs).await?;
+            let mut hits = Vec::with_capacity(ranked.len());
+            for (rank, seq) in ranked {
+                let read = thoughts.remove(&seq).unwrap_or_else(|| {
+                    Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
+                });
+                let snippet = read.as_ref().map_or_else(
+                    |_| String::new(),
+                    |read| {
+                        let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
+                        query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
+                    },
+                );
+                hits.push(FoundThought { read, rank, snippet });
+            }
+            Ok((hits, more))
+        })
+    }
 }

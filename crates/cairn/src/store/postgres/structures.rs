@@ -15,8 +15,7 @@ use super::connect::Link;
 use super::error::{is_lost, store_error};
 use super::schema::{EXPECTED, OBJECTS};
 use super::stored::get;
-use crate::store::StoreError;
-use crate::verify::{Finding, Reason};
+use crate::store::{Finding, Reason, StoreError};
 
 type Visit<'a> = &'a mut dyn FnMut(Finding);
 

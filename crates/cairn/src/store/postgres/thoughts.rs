@@ -8,13 +8,17 @@ use cairn_core::thought::{SEALED, Thought};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::append::PostgresAppend;
 use super::connect::Link;
 use super::context::DECISIONS;
 use super::read::{FIRST_PAGE, next_page};
 use super::redact::{LEAVES, leaves};
 use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, typed_or_none};
 use super::{PostgresStore, Result};
-use crate::store::{ListFilter, Read, ReadThought, Thoughts};
+use crate::store::{
+    ListFilter, ParentLink, Read, ReadThought, SessionHead, StoreError, TaskHead, ThoughtAppend,
+    ThoughtReader, ThoughtRow, Thoughts,
+};
 
 /// A query of the columns that [`read`] reads.
 fn thought(condition: &str) -> String {
@@ -87,60 +91,6 @@ pub async fn at_places(link: &Link, seqs: &[i64]) -> Result<HashMap<i64, Read<Re
     rows.iter().map(|row| Ok((get(row, 0)?, read(row)?))).collect()
 }
 
-/// Visits the thoughts that `which` names, until the visitor breaks off.
-pub fn visit(
-    store: &PostgresStore,
-    which: &Thoughts<'_>,
-    visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-) -> Result<()> {
-    let rows = match which {
-        Thoughts::Listed(filter) => return listed(store, filter, visit),
-        Thoughts::At(seqs) => {
-            let wanted: Vec<i64> = seqs.iter().map(|seq| at(*seq)).collect();
-            let mut found = store.read(async |link| at_places(link, &wanted).await)?;
-            for seq in wanted {
-                if found.remove(&seq).is_some_and(|read| visit(read).is_break()) {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        Thoughts::Id(id) => store.read(async |link| link.all(&thought("WHERE t.id = $1"), &[id]).await)?,
-        Thoughts::PathTo(id) => {
-            // A parent is always older; without that condition, a forged parent could make the path endless.
-            let path = "WITH RECURSIVE path AS (
-                SELECT seq, parent_seq FROM thought WHERE id = $1
-                UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
-                WHERE a.seq < path.seq)";
-            let of_path = thought("WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq");
-            let sql = format!("{path} {of_path}");
-            store.read(async |link| link.all(&sql, &[id]).await)?
-        }
-        Thoughts::Action(action_id) => {
-            let sql = thought("WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq");
-            store.read_derived(async |link| link.all(&sql, &[action_id]).await)?
-        }
-        Thoughts::OnContext { context_id, limit } => {
-            let sql = thought("WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
-            store.read(async |link| link.all(&sql, &[&at(*context_id), &at(*limit)]).await)?
-        }
-        Thoughts::Drifted { roadmap_id, limit } => {
-            let sql = thought(&format!(
-                "WHERE t.seq IN (
-                   SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
-                 ORDER BY t.seq DESC"
-            ));
-            store.read(async |link| link.all(&sql, &[roadmap_id, &at(*limit)]).await)?
-        }
-    };
-    for row in &rows {
-        if visit(read(row)?).is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
 fn listed(
     store: &PostgresStore,
     filter: &ListFilter<'_>,
@@ -207,4 +157,169 @@ fn starts_behind(of: &str, chain: &str, place: &str, name: usize) -> String {
         " AND t.{chain} = (SELECT no FROM {of} WHERE name = ${name}) AND t.{place} > coalesce(
             (SELECT a.{place} FROM thought a JOIN {of} n ON n.no = a.{chain} WHERE a.seq = $1 AND n.name = ${name}), -1)"
     )
+}
+
+/// Whether an id is a UUID of version 7, 74 bits of which are random.
+fn is_random(id: &str) -> bool {
+    uuid::Uuid::try_parse(id).is_ok_and(|id| id.get_version_num() == 7)
+}
+
+impl ThoughtReader for PostgresStore {
+    fn thoughts(
+        &self,
+        which: &Thoughts<'_>,
+        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let rows = match which {
+            Thoughts::Listed(filter) => return listed(self, filter, visit),
+            Thoughts::At(seqs) => {
+                let wanted: Vec<i64> = seqs.iter().map(|seq| at(*seq)).collect();
+                let mut found = self.read(async |link| at_places(link, &wanted).await)?;
+                for seq in wanted {
+                    if found.remove(&seq).is_some_and(|read| visit(read).is_break()) {
+                        break;
+                    }
+                }
+                return Ok(());
+            }
+            Thoughts::Id(id) => self.read(async |link| link.all(&thought("WHERE t.id = $1"), &[id]).await)?,
+            Thoughts::PathTo(id) => {
+                // A parent is always older; without that condition, a forged parent could make the path endless.
+                let path = "WITH RECURSIVE path AS (
+                    SELECT seq, parent_seq FROM thought WHERE id = $1
+                    UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
+                    WHERE a.seq < path.seq)";
+                let of_path = thought("WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq");
+                let sql = format!("{path} {of_path}");
+                self.read(async |link| link.all(&sql, &[id]).await)?
+            }
+            Thoughts::Action(action_id) => {
+                let sql =
+                    thought("WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq");
+                self.read_derived(async |link| link.all(&sql, &[action_id]).await)?
+            }
+            Thoughts::OnContext { context_id, limit } => {
+                let sql = thought("WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
+                self.read(async |link| link.all(&sql, &[&at(*context_id), &at(*limit)]).await)?
+            }
+            Thoughts::Drifted { roadmap_id, limit } => {
+                let sql = thought(&format!(
+                    "WHERE t.seq IN (
+                       SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
+                     ORDER BY t.seq DESC"
+                ));
+                self.read(async |link| link.all(&sql, &[roadmap_id, &at(*limit)]).await)?
+            }
+        };
+        for row in &rows {
+            if visit(read(row)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
+        self.read(async |link| {
+            // Ids are compared byte by byte, so all that begin so stand behind one another.
+            let sql =
+                "SELECT id FROM thought WHERE id >= $1 AND starts_with(id, $1) AND id < $1 || chr(1114111)
+                       ORDER BY id LIMIT $2";
+            let rows = link.all(sql, &[&prefix, &(limit as i64)]).await?;
+            rows.iter().map(|row| typed(get(row, 0)?, ThoughtId::new)).collect()
+        })
+    }
+}
+
+impl ThoughtAppend for PostgresAppend {
+    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
+        if let Some(found) = self.found.task(name) {
+            return Ok(found);
+        }
+        if self.batch.has_task(name) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT no, length, head FROM task WHERE name = $1", &[&name])?;
+        row.map(|row| Ok(TaskHead { no: get(&row, 0)?, length: number(&row, 1)?, head: sha(&row, 2)? }))
+            .transpose()
+    }
+
+    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+        if let Some(found) = self.found.session(name) {
+            return Ok(found);
+        }
+        if self.batch.has_session(name) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT no, length FROM session WHERE name = $1", &[&name])?;
+        row.map(|row| Ok(SessionHead { no: get(&row, 0)?, length: number(&row, 1)? })).transpose()
+    }
+
+    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
+        if let Some(found) = self.found.parent(id) {
+            return Ok(found);
+        }
+        if self.batch.has_id(id) {
+            self.flush()?;
+        }
+        let row = self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
+        row.map(|row| {
+            Ok(ParentLink { seq: number(&row, 0)?, session_no: get(&row, 1)?, chain_hash: sha(&row, 2)? })
+        })
+        .transpose()
+    }
+
+    fn has_thought(&mut self, id: &str) -> Result<bool> {
+        // That no two ids of random numbers are the same goes without asking; of any others it must be known.
+        let is_there = "SELECT 1 FROM thought WHERE id = $1";
+        Ok(self.batch.has_id(id) || (!is_random(id) && self.one(is_there, &[&id])?.is_some()))
+    }
+
+    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
+        if self.found.is_free(key) {
+            return Ok(None);
+        }
+        if self.batch.has_key(key) {
+            self.flush()?;
+        }
+        self.wait(async |link| one(link, "t.idempotency_key = $1", &key).await)
+    }
+
+    fn add_task(&mut self, name: &str) -> Result<i64> {
+        self.found.task(name);
+        self.head.tasks += 1;
+        self.batch.task(self.head.tasks, name);
+        Ok(self.head.tasks)
+    }
+
+    fn add_session(&mut self, name: &str) -> Result<i64> {
+        self.found.session(name);
+        self.head.sessions += 1;
+        self.batch.session(self.head.sessions, name);
+        Ok(self.head.sessions)
+    }
+
+    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
+        // Before the rows are written, where a collision would end the transaction.
+        if self.has_thought(row.id)? {
+            return Err(StoreError::Taken("id"));
+        }
+        self.found.parent(row.id);
+        if let Some(key) = row.idempotency_key {
+            self.found.is_free(key);
+        }
+        self.bytes += row.content.map_or(0, str::len) + row.metadata.map_or(0, str::len);
+        self.batch.thought(row);
+        Ok(())
+    }
+
+    fn set_task(&mut self, head: &TaskHead) -> Result<()> {
+        self.batch.task_head(head);
+        Ok(())
+    }
+
+    fn set_session(&mut self, head: &SessionHead) -> Result<()> {
+        self.batch.session_head(head);
+        Ok(())
+    }
 }

@@ -24,8 +24,8 @@ use super::error::{is_fatal, is_lost, store_error};
 use super::needs::{Found, Question};
 use super::row::{get, number, sha};
 use super::wait::wait;
-use super::{PostgresStore, Result, derived, memory};
-use crate::store::{Append, FoldRow, Need, Needs, StoreError, StoreWriter};
+use super::{PostgresStore, Result};
+use crate::store::{Append, Need, Needs, StoreError, StoreWriter};
 
 /// How the writer's statements are planned: each finds its rows by an index, whatever the tables were like when it was
 /// planned, and is planned once. A plan made for empty tables would read them whole when they have grown.
@@ -50,7 +50,7 @@ impl PostgresStore {
     }
 }
 
-struct PostgresWriter {
+pub struct PostgresWriter {
     pool: Arc<Pool>,
     runtime: Arc<Runtime>,
     /// None until it is first needed, and after it was lost.
@@ -61,6 +61,11 @@ struct PostgresWriter {
 }
 
 impl PostgresWriter {
+    /// Runs `work` on a connection of the pool.
+    pub fn run<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
+        wait(&self.runtime, self.pool.run(work))
+    }
+
     /// Begins a transaction that has the end of the log to itself. A connection that was lost before is no reason to
     /// fail: nothing was written, so another one is tried, for as long as a caller can be expected to wait.
     async fn begin(&mut self, needs: &Needs) -> Result<(Head, Found)> {
@@ -375,17 +380,5 @@ impl StoreWriter for PostgresWriter {
             }
             probed
         })
-    }
-
-    fn catch_up(&mut self, rows: u64) -> Result<u64> {
-        wait(&self.runtime, self.pool.run(async |link| derived::catch_up(link, rows).await))
-    }
-
-    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
-        wait(&self.runtime, self.pool.run(async |link| memory::keep_fold(link, session_id, fold).await))
-    }
-
-    fn clear_derived(&mut self) -> Result<()> {
-        wait(&self.runtime, self.pool.run(async |link| derived::clear(link).await))
     }
 }

@@ -12,19 +12,11 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, Tran
 
 use super::error::store_error;
 use super::place::Place;
-use super::{SqliteStore, context, fts5, memory, redact, thoughts, token, wait_for_turn};
-use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, Read, ReadContext,
-    ReadThought, RedactionLeaf, RoadmapHead, SessionHead, StoreError, StoreWriter, Target, TaskHead,
-    ThoughtRow, TokenRow,
-};
+use super::{SqliteStore, redact, wait_for_turn};
+use crate::store::{Append, LogAppend, Needs, Result, StoreError, StoreWriter};
 
-/// How long others are waited for before something is kept that can be done without.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// How long others are waited for before it is said that nothing can be written now.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
-
-type Result<T> = std::result::Result<T, StoreError>;
 
 impl SqliteStore {
     /// Opens the connection that writes.
@@ -37,8 +29,8 @@ impl SqliteStore {
     }
 }
 
-struct SqliteWriter {
-    connection: Connection,
+pub struct SqliteWriter {
+    pub connection: Connection,
     place: Place,
     wrote: Arc<AtomicBool>,
 }
@@ -94,79 +86,17 @@ impl StoreWriter for SqliteWriter {
         });
         self.connection.busy_handler(Some(wait_for_turn)).and(probed).map_err(store_error)
     }
-
-    fn catch_up(&mut self, rows: u64) -> Result<u64> {
-        catch_up(&mut self.connection, rows).map_err(store_error)
-    }
-
-    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
-        // Nobody needs it so much that a program should wait for others before it can end.
-        let kept = self
-            .connection
-            .busy_timeout(PATIENCE)
-            .and_then(|()| memory::keep_fold(&self.connection, session_id, fold));
-        self.connection.busy_handler(Some(wait_for_turn)).and(kept).map_err(store_error)
-    }
-
-    fn clear_derived(&mut self) -> Result<()> {
-        let clear = |connection: &mut Connection| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            // The index may be the damaged part, so it is made anew rather than asked to empty itself.
-            transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
-            transaction.execute("DELETE FROM action", [])?;
-            transaction.execute("DELETE FROM fold", [])?;
-            context::clear_nodes(&transaction)?;
-            transaction.execute("UPDATE derived SET through = 0", [])?;
-            fts5::note_parts(&transaction, &fts5::SEARCH)?;
-            transaction.commit()
-        };
-        clear(&mut self.connection).map_err(store_error)
-    }
 }
 
-/// Covers up to `rows` more entries; returns how many are left.
-fn catch_up(connection: &mut Connection, rows: u64) -> rusqlite::Result<u64> {
-    let behind = |connection: &Connection| -> rusqlite::Result<(u64, u64)> {
-        connection
-            .prepare_cached("SELECT through, (SELECT size FROM log) - 1 FROM derived")?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-    };
-    let (through, newest) = behind(connection)?;
-    if through >= newest {
-        return Ok(0);
-    }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have been faster.
-    let (through, newest) = behind(&transaction)?;
-    let to = newest.min(through + rows);
-    // First the watermark: the search index reads its source through a view that stops there.
-    transaction.prepare_cached("UPDATE derived SET through = ?1")?.execute([to])?;
-    transaction
-        .prepare_cached(
-            "INSERT INTO search (rowid, content, metadata, scope)
-             SELECT seq, content, metadata, scope FROM search_source WHERE seq > ?1",
-        )?
-        .execute([through])?;
-    transaction
-        .prepare_cached(
-            "INSERT INTO action (action_id, seq)
-             SELECT action_id, seq FROM thought WHERE seq > ?1 AND seq <= ?2 AND action_id IS NOT NULL",
-        )?
-        .execute([through, to])?;
-    context::index_nodes(&transaction, through, to)?;
-    fts5::note_parts(&transaction, &fts5::SEARCH)?;
-    transaction.commit()?;
-    Ok(newest - to)
-}
-
-struct SqliteAppend<'a> {
-    transaction: &'a Transaction<'a>,
+/// A transaction under way.
+pub struct SqliteAppend<'a> {
+    pub transaction: &'a Transaction<'a>,
     /// What runs for every thought is looked up once a transaction.
-    thought: CachedStatement<'a>,
+    pub thought: CachedStatement<'a>,
     entry: CachedStatement<'a>,
     node: CachedStatement<'a>,
     /// Whether something was erased.
-    erased: bool,
+    pub erased: bool,
 }
 
 impl<'a> SqliteAppend<'a> {
@@ -186,7 +116,7 @@ impl<'a> SqliteAppend<'a> {
         })
     }
 
-    fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
+    pub fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
         self.transaction
             .prepare_cached(sql)
             .and_then(|mut statement| statement.execute(values))
@@ -194,7 +124,7 @@ impl<'a> SqliteAppend<'a> {
             .map_err(store_error)
     }
 
-    fn one<T>(
+    pub fn one<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -218,7 +148,7 @@ impl<'a> SqliteAppend<'a> {
     }
 }
 
-impl Append for SqliteAppend<'_> {
+impl LogAppend for SqliteAppend<'_> {
     fn head(&mut self) -> Result<(u64, Sha)> {
         self.one("SELECT size, root FROM log", [], |row| Ok((row.get(0)?, Sha(row.get(1)?))))?
             .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
@@ -228,138 +158,15 @@ impl Append for SqliteAppend<'_> {
         places.iter().map(|(level, index)| self.node(*level, *index)).collect()
     }
 
-    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
-        self.one("SELECT no, length, head FROM task WHERE name = ?1", [name], |row| {
-            Ok(TaskHead { no: row.get(0)?, length: row.get(1)?, head: Sha(row.get(2)?) })
-        })
+    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], |row| row.get(0))
     }
 
-    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
-        self.one("SELECT no, length FROM session WHERE name = ?1", [name], |row| {
-            Ok(SessionHead { no: row.get(0)?, length: row.get(1)? })
-        })
-    }
-
-    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
-        self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
-            Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
-        })
-    }
-
-    fn has_thought(&mut self, id: &str) -> Result<bool> {
-        self.one("SELECT 1 FROM thought WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
-    }
-
-    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
-        thoughts::one(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
-    }
-
-    fn contexts(&mut self) -> Result<u64> {
-        self.one("SELECT coalesce(max(id), 0) FROM context", [], |row| row.get(0))
-            .map(Option::unwrap_or_default)
-    }
-
-    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
-        context::roadmap(self.transaction, name).map_err(store_error)
-    }
-
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
-        let newest = context::history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
-        Ok(newest.into_iter().next())
-    }
-
-    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
-        context::snapshot(self.transaction, hash, data).map_err(store_error)
-    }
-
-    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
-        self.execute("INSERT INTO roadmap (name, length) VALUES (?1, 0)", [name])?;
-        Ok(self.transaction.last_insert_rowid())
-    }
-
-    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
-        self.execute(
-            "INSERT INTO snapshot (content_hash, data) VALUES (?1, ?2)",
-            params![&hash.0[..], data],
-        )?;
-        Ok(self.transaction.last_insert_rowid())
-    }
-
-    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
-        context::insert(self.transaction, row).map_err(store_error)
-    }
-
-    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
-        self.execute("UPDATE roadmap SET length = ?2 WHERE no = ?1", params![head.no, head.length])
-    }
-
-    fn memory(&mut self, session_id: &str) -> Result<Option<MemoryHead>> {
-        memory::head(self.transaction, session_id).map_err(store_error)
-    }
-
-    fn has_event_key(&mut self, key: &str) -> Result<bool> {
-        memory::has_key(self.transaction, key).map_err(store_error)
-    }
-
-    fn body(&mut self, digest: &Sha, data: &str) -> Result<Option<bool>> {
-        memory::has_body(self.transaction, digest, data).map_err(store_error)
-    }
-
-    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
-        memory::brief_session(self.transaction, id).map_err(store_error)
-    }
-
-    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
-        memory::insert_event(self.transaction, row).map_err(store_error)
-    }
-
-    fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
-        memory::insert_body(self.transaction, digest, seq, data).map_err(store_error)
-    }
-
-    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
-        memory::insert_brief(self.transaction, row).map_err(store_error)
-    }
-
-    fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {
-        memory::set_head(self.transaction, head).map_err(store_error)
-    }
-
-    fn add_task(&mut self, name: &str) -> Result<i64> {
-        self.execute("INSERT INTO task (name, length, head) VALUES (?1, 0, ?2)", params![name, Sha::ZERO.0])?;
-        Ok(self.transaction.last_insert_rowid())
-    }
-
-    fn add_session(&mut self, name: &str) -> Result<i64> {
-        self.execute("INSERT INTO session (name, length) VALUES (?1, 0)", [name])?;
-        Ok(self.transaction.last_insert_rowid())
-    }
-
-    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        let values = params![
-            row.seq,
-            row.id,
-            row.kind,
-            row.task_no,
-            row.position,
-            row.session_no,
-            row.step_index,
-            row.parent_seq,
-            row.agent_id,
-            row.action_id,
-            row.context_id,
-            row.brief_id,
-            row.timestamp,
-            row.content,
-            row.metadata,
-            row.salt.map(|salt| &salt[..]),
-            row.idempotency_key,
-            &row.prev_hash.0[..],
-            &row.hash.0[..],
-            &row.content_hash.0[..],
-            &row.chain_hash.0[..],
-        ];
-        self.thought.execute(values).map(drop).map_err(store_error)
+    fn is_keyed(&mut self) -> Result<bool> {
+        // The second condition lets the small index be used.
+        let sql =
+            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
+        self.one(sql, [], |_| Ok(())).map(|found| found.is_some())
     }
 
     fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()> {
@@ -370,55 +177,8 @@ impl Append for SqliteAppend<'_> {
         self.node.execute(params![node.level, node.index, &node.hash.0[..]]).map(drop).map_err(store_error)
     }
 
-    fn set_task(&mut self, head: &TaskHead) -> Result<()> {
-        self.execute(
-            "UPDATE task SET length = ?2, head = ?3 WHERE no = ?1",
-            params![head.no, head.length, &head.head.0[..]],
-        )
-    }
-
-    fn set_session(&mut self, head: &SessionHead) -> Result<()> {
-        self.execute("UPDATE session SET length = ?2 WHERE no = ?1", params![head.no, head.length])
-    }
-
     fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
         self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
-    }
-
-    fn is_keyed(&mut self) -> Result<bool> {
-        // The second condition lets the small index be used.
-        let sql =
-            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
-        self.one(sql, [], |_| Ok(())).map(|found| found.is_some())
-    }
-
-    fn target(&mut self, id: &str) -> Result<Option<Target>> {
-        redact::target(self.transaction, id).map_err(store_error)
-    }
-
-    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], |row| row.get(0))
-    }
-
-    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
-        redact::redaction(self.transaction, target_seq).map_err(store_error)
-    }
-
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
-        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
-    }
-
-    fn blank(&mut self, target: &Target) -> Result<()> {
-        self.erased = true;
-        redact::blank(self.transaction, target).map_err(store_error)
-    }
-
-    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
-        redact::seal_key(self.transaction, seq).map_err(store_error)
-    }
-
-    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
-        self.execute("INSERT INTO seal (seq, key) VALUES (?1, ?2)", params![seq, key])
     }
 
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {
@@ -429,23 +189,6 @@ impl Append for SqliteAppend<'_> {
             params![size, note],
         )
     }
-
-    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
-        token::token(self.transaction, id).map_err(store_error)
-    }
-
-    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
-        token::insert(self.transaction, row).map_err(store_error)
-    }
-
-    fn set_token_times(
-        &mut self,
-        id: &str,
-        revoked_at: Option<&str>,
-        last_used_at: Option<&str>,
-    ) -> Result<()> {
-        token::set_times(self.transaction, id, revoked_at, last_used_at).map_err(store_error)
-    }
 }
 
 #[cfg(test)]
@@ -453,8 +196,7 @@ mod tests {
     use cairn_core::time::Timestamp;
 
     use super::*;
-    use crate::options::Durability;
-    use crate::store::{Birth, Opening};
+    use crate::store::{Birth, Durability, Opening};
 
     /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
     #[test]

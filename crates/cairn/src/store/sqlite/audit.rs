@@ -10,12 +10,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::error::audit_error;
 use super::{BUSY, SqliteStore, check, memory, redact, sessions, structure};
 use crate::store::{
-    Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
-    StoredEvent, StoredFold, StoredThought, Totals,
+    ChainOf, EventText, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit, PlanAudit, RedactionAudit,
+    Result, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold,
+    StoredThought, ThoughtAudit, Totals,
 };
-use crate::verify::Finding;
-
-type Result<T> = std::result::Result<T, StoreError>;
 
 /// The columns that [`scanned`] reads.
 const COLUMNS: &str = "e.kind, e.leaf, e.hash, t.id, t.type, t.task_no, t.position, t.session_no, t.step_index,
@@ -194,7 +192,7 @@ fn scanned<'r>(row: &'r Row<'r>, seq: u64) -> Scanned<'r> {
     Scanned { seq, entry, thought, malformed: columns.malformed }
 }
 
-impl Audit for SqliteAudit {
+impl LogAudit for SqliteAudit {
     fn head(&self) -> Result<LogHead> {
         self.one("SELECT origin, size, root FROM log", [], |row| {
             // A root of the wrong length cannot be the recomputed one.
@@ -209,24 +207,6 @@ impl Audit for SqliteAudit {
              WHERE e.seq >= ?1 AND e.seq < ?2 ORDER BY e.seq"
         );
         self.each(&sql, [from, to], |row| {
-            visit(scanned(row, row.get(0)?));
-            Ok(())
-        })
-    }
-
-    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
-        let (condition, name) = match of {
-            ChainOf::Task(name) => {
-                ("t.task_no = (SELECT no FROM task WHERE name = ?1) ORDER BY t.position", name)
-            }
-            ChainOf::Session(name) => {
-                ("t.session_no = (SELECT no FROM session WHERE name = ?1) ORDER BY t.step_index", name)
-            }
-        };
-        let sql = format!(
-            "SELECT t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq WHERE {condition}"
-        );
-        self.each(&sql, [name], |row| {
             visit(scanned(row, row.get(0)?));
             Ok(())
         })
@@ -251,33 +231,9 @@ impl Audit for SqliteAudit {
         Ok(found.flatten())
     }
 
-    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
-        self.each("SELECT size, note FROM checkpoint ORDER BY size", [], |row| {
-            visit(row.get(0)?, row.get_ref(1)?.as_str().unwrap_or_default());
-            Ok(())
-        })
-    }
-
-    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        // The last condition lets the small index be used. It may be what is damaged: redactions are looked for in
-        // their table as well, so that none is called missing for that.
-        let sql = "SELECT seq, leaf FROM entry WHERE kind = ?1 AND seq IN (
-                     SELECT seq FROM entry WHERE kind = ?1 AND kind IN ('continuation', 'key', 'redaction')
-                     UNION SELECT seq FROM redaction WHERE ?1 = 'redaction') ORDER BY seq";
-        self.each(sql, [kind.as_str()], |row| {
-            visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
-            Ok(())
-        })
-    }
-
-    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()> {
-        let sql = "WITH of AS (SELECT no FROM session WHERE name = ?1)
-                   SELECT seq FROM event WHERE session_no = (SELECT no FROM of)
-                   UNION ALL SELECT seq FROM brief WHERE session_no = (SELECT no FROM of) ORDER BY seq";
-        self.each(sql, [session_id], |row| {
-            visit(row.get(0)?);
-            Ok(())
-        })
+    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        let leaf = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob().unwrap_or_default().to_vec());
+        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], leaf)
     }
 
     fn newest(&self) -> Result<Option<u64>> {
@@ -307,6 +263,78 @@ impl Audit for SqliteAudit {
         .map(Option::unwrap_or_default)
     }
 
+    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
+        self.each("SELECT size, note FROM checkpoint ORDER BY size", [], |row| {
+            visit(row.get(0)?, row.get_ref(1)?.as_str().unwrap_or_default());
+            Ok(())
+        })
+    }
+
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        // The last condition lets the small index be used. It may be what is damaged: redactions are looked for in
+        // their table as well, so that none is called missing for that.
+        let sql = "SELECT seq, leaf FROM entry WHERE kind = ?1 AND seq IN (
+                     SELECT seq FROM entry WHERE kind = ?1 AND kind IN ('continuation', 'key', 'redaction')
+                     UNION SELECT seq FROM redaction WHERE ?1 = 'redaction') ORDER BY seq";
+        self.each(sql, [kind.as_str()], |row| {
+            visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
+            Ok(())
+        })
+    }
+}
+
+impl ThoughtAudit for SqliteAudit {
+    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
+        let (condition, name) = match of {
+            ChainOf::Task(name) => {
+                ("t.task_no = (SELECT no FROM task WHERE name = ?1) ORDER BY t.position", name)
+            }
+            ChainOf::Session(name) => {
+                ("t.session_no = (SELECT no FROM session WHERE name = ?1) ORDER BY t.step_index", name)
+            }
+        };
+        let sql = format!(
+            "SELECT t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq WHERE {condition}"
+        );
+        self.each(&sql, [name], |row| {
+            visit(scanned(row, row.get(0)?));
+            Ok(())
+        })
+    }
+
+    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
+        let found =
+            self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = ?1", [seq], |row| {
+                // A value that cannot be read is found where that thought is checked.
+                let id = row.get_ref(0)?.as_str().unwrap_or_default().to_string();
+                Ok((id, row.get(1).unwrap_or(-1), sha(row, 2)?.unwrap_or(Sha::ZERO)))
+            })?;
+        Ok(found)
+    }
+
+    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {
+        let found = self.one(
+            "SELECT hash FROM thought WHERE task_no = ?1 AND position = ?2",
+            params![task_no, position],
+            |row| sha(row, 0),
+        )?;
+        Ok(found.map(|hash| hash.unwrap_or(Sha::ZERO)))
+    }
+
+    fn task_name(&self, no: i64) -> Result<Option<String>> {
+        self.label("SELECT name FROM task WHERE no = ?1", no)
+    }
+
+    fn session_name(&self, no: i64) -> Result<Option<String>> {
+        self.label("SELECT name FROM session WHERE no = ?1", no)
+    }
+
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        sessions::chain_length(&self.connection, of).map_err(audit_error)
+    }
+}
+
+impl PlanAudit for SqliteAudit {
     fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool> {
         let sql = "SELECT c.id, r.name, c.position, c.snapshot_no, s.content_hash, s.data, c.node_count, c.created_at,
                      c.metadata, c.salt
@@ -346,15 +374,17 @@ impl Audit for SqliteAudit {
     fn context_seq(&self, id: u64) -> Result<Option<u64>> {
         self.one("SELECT seq FROM context WHERE id = ?1", [id], |row| row.get(0))
     }
+}
 
-    fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
-        let found =
-            self.one("SELECT id, session_no, chain_hash FROM thought WHERE seq = ?1", [seq], |row| {
-                // A value that cannot be read is found where that thought is checked.
-                let id = row.get_ref(0)?.as_str().unwrap_or_default().to_string();
-                Ok((id, row.get(1).unwrap_or(-1), sha(row, 2)?.unwrap_or(Sha::ZERO)))
-            })?;
-        Ok(found)
+impl MemoryAudit for SqliteAudit {
+    fn memory_of(&self, session_id: &str, visit: &mut dyn FnMut(u64)) -> Result<()> {
+        let sql = "WITH of AS (SELECT no FROM session WHERE name = ?1)
+                   SELECT seq FROM event WHERE session_no = (SELECT no FROM of)
+                   UNION ALL SELECT seq FROM brief WHERE session_no = (SELECT no FROM of) ORDER BY seq";
+        self.each(sql, [session_id], |row| {
+            visit(row.get(0)?);
+            Ok(())
+        })
     }
 
     fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
@@ -391,18 +421,31 @@ impl Audit for SqliteAudit {
         Ok(found)
     }
 
-    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
-        let mut done = Ok(());
-        memory::folds(&self.connection, &mut |fold| {
-            done = visit(fold);
-            done.is_ok()
-        })
-        .map_err(audit_error)?;
-        done
-    }
-
     fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()> {
         memory::events(&self.connection, session_id, 0, to, visit).map_err(audit_error)
+    }
+
+    fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT f.session_no, s.name, f.seq, f.v, f.sha256, f.state
+                 FROM fold f LEFT JOIN session s ON s.no = f.session_no ORDER BY f.session_no",
+            )
+            .map_err(audit_error)?;
+        let mut rows = statement.query([]).map_err(audit_error)?;
+        while let Some(row) = rows.next().map_err(audit_error)? {
+            let text = |column| row.get_ref(column).ok().and_then(|value| value.as_str().ok());
+            visit(StoredFold {
+                session_no: row.get(0).map_err(audit_error)?,
+                session_id: text(1),
+                seq: row.get(2).ok(),
+                v: row.get(3).ok(),
+                sha256: row.get_ref(4).map_err(audit_error)?.as_blob().unwrap_or_default(),
+                state: text(5),
+            })?;
+        }
+        Ok(())
     }
 
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
@@ -437,48 +480,39 @@ impl Audit for SqliteAudit {
         Ok(found)
     }
 
-    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        let leaf = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob().unwrap_or_default().to_vec());
-        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], leaf)
-    }
-
-    fn redaction_target(&self, seq: u64) -> Result<Option<i64>> {
-        self.one("SELECT target_seq FROM redaction WHERE seq = ?1", [seq], |row| Ok(row.get(0).unwrap_or(-1)))
-    }
-
-    fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
-        redact::has_text(&self.connection, seq).map_err(audit_error)
-    }
-
-    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        redact::seal_key(&self.connection, seq).map_err(audit_error)
-    }
-
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>> {
         self.one("SELECT seq, session_no FROM brief WHERE id = ?1", [id], |row| {
             Ok((row.get(0)?, row.get(1).unwrap_or(-1)))
         })
     }
+}
 
-    fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>> {
-        let found = self.one(
-            "SELECT hash FROM thought WHERE task_no = ?1 AND position = ?2",
-            params![task_no, position],
-            |row| sha(row, 0),
-        )?;
-        Ok(found.map(|hash| hash.unwrap_or(Sha::ZERO)))
+impl RedactionAudit for SqliteAudit {
+    fn redaction_target(&self, seq: u64) -> Result<Option<i64>> {
+        self.one("SELECT target_seq FROM redaction WHERE seq = ?1", [seq], |row| Ok(row.get(0).unwrap_or(-1)))
     }
 
-    fn task_name(&self, no: i64) -> Result<Option<String>> {
-        self.label("SELECT name FROM task WHERE no = ?1", no)
+    fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
+        self.one(
+            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = ?1
+             UNION ALL SELECT data IS NOT NULL, 0 FROM brief WHERE seq = ?1",
+            [seq],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .map(Option::unwrap_or_default)
     }
 
-    fn session_name(&self, no: i64) -> Result<Option<String>> {
-        self.label("SELECT name FROM session WHERE no = ?1", no)
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        redact::seal_key(&self.connection, seq).map_err(audit_error)
     }
+}
 
-    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
-        sessions::chain_length(&self.connection, of).map_err(audit_error)
+impl IndexAudit for SqliteAudit {
+    fn derived(&self) -> Result<(i64, u64)> {
+        self.one("SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)", [], |row| {
+            Ok((row.get::<_, Option<i64>>(0)?.unwrap_or(-1), row.get(1)?))
+        })
+        .map(Option::unwrap_or_default)
     }
 
     fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool> {
@@ -488,13 +522,6 @@ impl Audit for SqliteAudit {
             |_| Ok(()),
         )
         .map(|found| found.is_some())
-    }
-
-    fn derived(&self) -> Result<(i64, u64)> {
-        self.one("SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)", [], |row| {
-            Ok((row.get::<_, Option<i64>>(0)?.unwrap_or(-1), row.get(1)?))
-        })
-        .map(Option::unwrap_or_default)
     }
 
     fn heads_schema_and_documents(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
@@ -521,8 +548,7 @@ mod tests {
     use cairn_core::time::Timestamp;
 
     use super::*;
-    use crate::options::Durability;
-    use crate::store::{Birth, Opening};
+    use crate::store::{Birth, Durability, Opening};
 
     /// All views of one verification see the same state while others commit, and none can write.
     #[test]

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::fts5::{self, Difference, Flaw};
-use crate::verify::{Cause, Finding, Reason};
+use crate::store::{Cause, Finding, Reason};
 
 /// The numbers that heads are made of.
 const NUMBERS: [(&str, &str); 5] = [

@@ -5,13 +5,16 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::error::in_row;
+use super::SqliteStore;
+use super::append::SqliteAppend;
+use super::error::{in_row, store_error};
 use super::fts5;
 use super::read::typed;
 use super::search::any_of;
-use crate::context::{ContextHead, NodeHit};
-use crate::search::{MATCH_END, MATCH_START, Terms, passage};
-use crate::store::{ContextRow, Read, ReadContext, RoadmapHead};
+use crate::store::{
+    ContextHead, ContextRow, MATCH_END, MATCH_START, NodeHit, PlanAppend, PlanReader, Read, ReadContext,
+    Result, RoadmapHead, Terms, passage,
+};
 
 /// The columns that [`read`] reads.
 const HEAD: &str =
@@ -42,13 +45,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Read<ReadContext>> {
     in_row(row, values())
 }
 
-/// One snapshot's head.
-pub fn head(connection: &Connection, id: u64) -> rusqlite::Result<Option<Read<ReadContext>>> {
-    connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], read).optional()
-}
-
 /// The newest snapshots of a roadmap, of all or of those before one, newest first.
-pub fn history(
+fn history(
     connection: &Connection,
     roadmap: &str,
     before: Option<u64>,
@@ -64,35 +62,6 @@ pub fn history(
         .collect()
 }
 
-/// How many thoughts name a snapshot.
-pub fn count_on(connection: &Connection, id: u64) -> rusqlite::Result<u64> {
-    let id = i64::try_from(id).unwrap_or(i64::MAX);
-    connection
-        .prepare_cached("SELECT count(*) FROM thought WHERE context_id = ?1")?
-        .query_row([id], |row| row.get(0))
-}
-
-/// The newest snapshot of every roadmap, or of one.
-pub fn current(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<Vec<Read<ReadContext>>> {
-    connection
-        .prepare_cached(&format!(
-            "{HEAD} WHERE c.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name"
-        ))?
-        .query_map([roadmap], read)?
-        .collect()
-}
-
-/// The content of a snapshot.
-pub fn data(connection: &Connection, id: u64) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare_cached(
-            "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = ?1",
-        )?
-        .query_row([id], |row| row.get(0))
-        .optional()
-        .map(Option::flatten)
-}
-
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
 pub const DECISIONS: &str = "FROM roadmap r
     JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
@@ -100,88 +69,12 @@ pub const DECISIONS: &str = "FROM roadmap r
     CROSS JOIN thought t ON t.context_id = c.id
   WHERE t.type = 'decision' AND (?1 IS NULL OR r.name = ?1)";
 
-/// How many decisions name a snapshot, and how many of those one with another content than the newest.
-pub fn count_decisions(connection: &Connection, roadmap: Option<&str>) -> rusqlite::Result<(u64, u64)> {
-    connection
-        .prepare_cached(&format!(
-            "SELECT count(*), coalesce(sum(c.snapshot_no <> l.snapshot_no), 0) {DECISIONS}"
-        ))?
-        .query_row([roadmap], |row| Ok((row.get(0)?, row.get(1)?)))
-}
-
-/// Nodes of the covered snapshots that match, best first.
-pub fn search_nodes(
-    connection: &Connection,
-    terms: &Terms,
-    roadmap: Option<&str>,
-    limit: usize,
-) -> rusqlite::Result<Vec<NodeHit>> {
-    // A match in what people call a node counts most.
-    connection
-        .prepare_cached(
-            "SELECT r.name, (
-                 SELECT max(c.id) FROM context c
-                 WHERE c.roadmap_no = d.roadmap_no AND c.snapshot_no = d.snapshot_no),
-               d.node, bm25(rag_search, 2.0, 4.0, 1.0, 0.5) AS best, snippet(rag_search, -1, ?3, ?4, '…', 24)
-             FROM rag_search JOIN rag_documents d ON d.no = rag_search.rowid JOIN roadmap r ON r.no = d.roadmap_no
-             WHERE rag_search MATCH ?1 AND (?2 IS NULL OR r.name = ?2) ORDER BY best, d.no LIMIT ?5",
-        )?
-        .query_map(
-            params![
-                any_of(terms),
-                roadmap,
-                MATCH_START.to_string(),
-                MATCH_END.to_string(),
-                limit as i64
-            ],
-            |row| {
-                Ok(NodeHit {
-                    roadmap_id: typed(row.get(0)?, RoadmapId::new)?,
-                    context_id: row.get(1)?,
-                    node: typed(row.get::<_, String>(2)?, |text| serde_json::from_str::<Node>(&text))?,
-                    rank: row.get(3)?,
-                    snippet: passage(row.get(4)?),
-                })
-            },
-        )?
-        .collect()
-}
-
 /// A roadmap's head.
-pub fn roadmap(connection: &Connection, name: &str) -> rusqlite::Result<Option<RoadmapHead>> {
+fn roadmap(connection: &Connection, name: &str) -> rusqlite::Result<Option<RoadmapHead>> {
     connection
         .prepare_cached("SELECT no, length FROM roadmap WHERE name = ?1")?
         .query_row([name], |row| Ok(RoadmapHead { no: row.get(0)?, length: row.get(1)? }))
         .optional()
-}
-
-/// The number of the row that holds this content, and whether it still does; none if there is no such row.
-pub fn snapshot(connection: &Connection, hash: &Sha, data: &str) -> rusqlite::Result<Option<(i64, bool)>> {
-    connection
-        .prepare_cached("SELECT no, data IS ?2 FROM snapshot WHERE content_hash = ?1")?
-        .query_row(params![&hash.0[..], data], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()
-}
-
-/// Adds a snapshot.
-pub fn insert(connection: &Connection, row: &ContextRow<'_>) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            row.id,
-            row.seq,
-            row.roadmap_no,
-            row.position,
-            row.snapshot_no,
-            row.node_count,
-            row.created_at,
-            row.metadata,
-            row.salt.map(|salt| &salt[..]),
-        ])
-        .map(drop)
 }
 
 /// Makes the nodes of the snapshots in the range `(from, to]` of the log the documents of their roadmaps, and
@@ -237,4 +130,157 @@ pub fn clear_nodes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO rag_search (rag_search) VALUES ('delete-all')", [])?;
     transaction.execute("DELETE FROM rag_documents", [])?;
     fts5::note_parts(transaction, &fts5::RAG_SEARCH)
+}
+
+impl PlanReader for SqliteStore {
+    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
+        self.read(|connection| {
+            connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], read).optional()
+        })
+    }
+
+    fn context_history(
+        &self,
+        roadmap_id: &str,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Vec<Read<ReadContext>>> {
+        self.read(|connection| history(connection, roadmap_id, before, limit))
+    }
+
+    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
+        self.read(|connection| Ok(roadmap(connection, roadmap_id)?.map_or(0, |head| head.length)))
+    }
+
+    fn count_on(&self, context_id: u64) -> Result<u64> {
+        self.read(|connection| {
+            let context_id = i64::try_from(context_id).unwrap_or(i64::MAX);
+            connection
+                .prepare_cached("SELECT count(*) FROM thought WHERE context_id = ?1")?
+                .query_row([context_id], |row| row.get(0))
+        })
+    }
+
+    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "{HEAD} WHERE c.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name"
+                ))?
+                .query_map([roadmap_id], read)?
+                .collect()
+        })
+    }
+
+    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT s.data FROM context c JOIN snapshot s ON s.no = c.snapshot_no WHERE c.id = ?1",
+                )?
+                .query_row([context_id], |row| row.get(0))
+                .optional()
+                .map(Option::flatten)
+        })
+    }
+
+    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
+        self.read(|connection| {
+            // A match in what people call a node counts most.
+            connection
+                .prepare_cached(
+                    "SELECT r.name, (
+                         SELECT max(c.id) FROM context c
+                         WHERE c.roadmap_no = d.roadmap_no AND c.snapshot_no = d.snapshot_no),
+                       d.node, bm25(rag_search, 2.0, 4.0, 1.0, 0.5) AS best, snippet(rag_search, -1, ?3, ?4, '…', 24)
+                     FROM rag_search JOIN rag_documents d ON d.no = rag_search.rowid JOIN roadmap r ON r.no = d.roadmap_no
+                     WHERE rag_search MATCH ?1 AND (?2 IS NULL OR r.name = ?2) ORDER BY best, d.no LIMIT ?5",
+                )?
+                .query_map(
+                    params![
+                        any_of(terms),
+                        roadmap_id,
+                        MATCH_START.to_string(),
+                        MATCH_END.to_string(),
+                        limit as i64
+                    ],
+                    |row| {
+                        Ok(NodeHit {
+                            roadmap_id: typed(row.get(0)?, RoadmapId::new)?,
+                            context_id: row.get(1)?,
+                            node: typed(row.get::<_, String>(2)?, |text| serde_json::from_str::<Node>(&text))?,
+                            rank: row.get(3)?,
+                            snippet: passage(row.get(4)?),
+                        })
+                    },
+                )?
+                .collect()
+        })
+    }
+
+    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!(
+                    "SELECT count(*), coalesce(sum(c.snapshot_no <> l.snapshot_no), 0) {DECISIONS}"
+                ))?
+                .query_row([roadmap_id], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+    }
+}
+
+impl PlanAppend for SqliteAppend<'_> {
+    fn contexts(&mut self) -> Result<u64> {
+        self.one("SELECT coalesce(max(id), 0) FROM context", [], |row| row.get(0))
+            .map(Option::unwrap_or_default)
+    }
+
+    fn roadmap(&mut self, name: &str) -> Result<Option<RoadmapHead>> {
+        roadmap(self.transaction, name).map_err(store_error)
+    }
+
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
+        let newest = history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
+        Ok(newest.into_iter().next())
+    }
+
+    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+        self.one(
+            "SELECT no, data IS ?2 FROM snapshot WHERE content_hash = ?1",
+            params![&hash.0[..], data],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+    }
+
+    fn add_roadmap(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO roadmap (name, length) VALUES (?1, 0)", [name])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+        self.execute(
+            "INSERT INTO snapshot (content_hash, data) VALUES (?1, ?2)",
+            params![&hash.0[..], data],
+        )?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
+        self.execute("INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
+            row.id,
+            row.seq,
+            row.roadmap_no,
+            row.position,
+            row.snapshot_no,
+            row.node_count,
+            row.created_at,
+            row.metadata,
+            row.salt.map(|salt| &salt[..]),
+        ])
+    }
+
+    fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {
+        self.execute("UPDATE roadmap SET length = ?2 WHERE no = ?1", params![head.no, head.length])
+    }
 }

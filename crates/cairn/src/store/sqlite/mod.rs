@@ -4,6 +4,7 @@ mod append;
 mod audit;
 mod check;
 mod context;
+mod derived;
 mod error;
 mod fts5;
 mod memory;
@@ -27,16 +28,11 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::OpenError;
-use crate::options::Durability;
-use crate::proof::canonical;
-use crate::store::{Opening, StoreError};
+use crate::store::{BUSY, Durability, OpenError, Opening, StoreError};
 
 use error::{is_busy, is_interrupted, is_read_only, store_error};
 use place::Place;
-
-/// How long a call waits for other processes before it gives up.
-pub const BUSY: Duration = Duration::from_secs(60);
+pub use place::canonical;
 
 /// Readers kept open between calls.
 const IDLE_READERS: usize = 4;

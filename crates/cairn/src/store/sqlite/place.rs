@@ -4,6 +4,7 @@
 //! file. What is recorded by them is nowhere to be found by the name of the file, and a connection opened later reads
 //! another log: none of that must look as if all were well.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::store::StoreError;
@@ -52,4 +53,17 @@ fn file_id(path: &Path) -> Option<FileId> {
 #[cfg(not(unix))]
 fn file_id(_path: &Path) -> Option<FileId> {
     None
+}
+
+/// Returns the path that stands for a file wherever it is named from. The file need not exist.
+pub fn canonical(path: &Path) -> PathBuf {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    match (fs::canonicalize(path), fs::canonicalize(folder), path.file_name()) {
+        (Ok(path), _, _) => path,
+        (_, Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_path_buf(),
+    }
 }

@@ -1,29 +1,16 @@
 //! Reading: each call on a connection of its own, beside the writer.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use cairn_core::Sha;
-use cairn_core::id::{BriefId, ThoughtId};
-use cairn_core::thought::ThoughtType;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{SqliteStore, context, memory, redact, sessions, sweep, thoughts, token};
-use crate::context::NodeHit;
-use crate::options::Durability;
-use crate::redact::Pieces;
-use crate::search::Terms;
+use super::SqliteStore;
 use crate::store::{
-    Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
-    ReadContext, ReadEvent, ReadThought, RedactionLeaf, SearchScope, SessionCounts, Store, StoreError,
-    StoreWriter, Swept, Thoughts, TokenRow,
+    Audit, Counts, Durability, LogHead, LogReader, Progress, Result, Store, StoreError, StoreWriter,
 };
-use crate::token::TokenInfo;
-use crate::verify::Progress;
-
-type Result<T> = std::result::Result<T, StoreError>;
 
 /// Takes a stored text as one of our types; what does not fit was not written by us.
 pub fn typed<T, E: std::error::Error + Send + Sync + 'static>(
@@ -41,185 +28,13 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     text.map(|text| typed(text, make)).transpose()
 }
 
-impl Store for SqliteStore {
-    fn writer(&self) -> Result<Box<dyn StoreWriter>> {
-        self.open_writer()
-    }
-
+impl LogReader for SqliteStore {
     fn head(&self) -> Result<LogHead> {
         self.read(|connection| {
             connection.prepare_cached("SELECT origin, size, root FROM log")?.query_row([], |row| {
                 Ok(LogHead { origin: row.get(0)?, size: row.get(1)?, root: Sha(row.get(2)?) })
             })
         })
-    }
-
-    fn thoughts(
-        &self,
-        which: &Thoughts<'_>,
-        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.read(|connection| thoughts::visit(connection, which, visit))
-    }
-
-    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
-        self.read(|connection| sessions::chain_length(connection, of))
-    }
-
-    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.read(|connection| redact::seal_key(connection, seq))
-    }
-
-    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
-        self.read(|connection| redact::redaction(connection, target_seq))
-    }
-
-    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
-        self.read(|connection| redact::briefs_with(connection, session_id, text, limit))
-    }
-
-    fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
-        sweep::sweep(self, pieces)
-    }
-
-    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT id FROM thought WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1
-                       AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2",
-                )?
-                .query_map(params![prefix, limit as i64], |row| typed(row.get(0)?, ThoughtId::new))?
-                .collect()
-        })
-    }
-
-    fn derived_through(&self) -> Result<u64> {
-        self.read(|connection| {
-            connection.prepare_cached("SELECT through FROM derived")?.query_row([], |row| row.get(0))
-        })
-    }
-
-    fn search(
-        &self,
-        terms: &Terms,
-        scope: &SearchScope<'_>,
-        limit: usize,
-        newest: usize,
-    ) -> Result<(Vec<FoundThought>, bool)> {
-        self.read(|connection| super::search::search(connection, terms, scope, limit, newest))
-    }
-
-    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
-        self.read(|connection| context::head(connection, id))
-    }
-
-    fn context_history(
-        &self,
-        roadmap_id: &str,
-        before: Option<u64>,
-        limit: u64,
-    ) -> Result<Vec<Read<ReadContext>>> {
-        self.read(|connection| context::history(connection, roadmap_id, before, limit))
-    }
-
-    fn context_count(&self, roadmap_id: &str) -> Result<u64> {
-        self.read(|connection| Ok(context::roadmap(connection, roadmap_id)?.map_or(0, |head| head.length)))
-    }
-
-    fn count_on(&self, context_id: u64) -> Result<u64> {
-        self.read(|connection| context::count_on(connection, context_id))
-    }
-
-    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
-        self.read(|connection| context::current(connection, roadmap_id))
-    }
-
-    fn snapshot(&self, context_id: u64) -> Result<Option<String>> {
-        self.read(|connection| context::data(connection, context_id))
-    }
-
-    fn search_nodes(&self, terms: &Terms, roadmap_id: Option<&str>, limit: usize) -> Result<Vec<NodeHit>> {
-        self.read(|connection| context::search_nodes(connection, terms, roadmap_id, limit))
-    }
-
-    fn count_decisions(&self, roadmap_id: Option<&str>) -> Result<(u64, u64)> {
-        self.read(|connection| context::count_decisions(connection, roadmap_id))
-    }
-
-    fn memory(&self, session_id: &str) -> Result<Option<MemoryHead>> {
-        self.read(|connection| memory::head(connection, session_id))
-    }
-
-    fn events(
-        &self,
-        session_id: &str,
-        after: u64,
-        to: u64,
-        visit: &mut dyn FnMut(EventText<'_>) -> bool,
-    ) -> Result<()> {
-        self.read(|connection| memory::events(connection, session_id, after, to, visit))
-    }
-
-    fn fold(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(FoldRow<'_>)) -> Result<bool> {
-        self.read(|connection| memory::fold(connection, session_id, to, visit))
-    }
-
-    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>> {
-        self.read(|connection| memory::event_by_key(connection, key))
-    }
-
-    fn body(&self, digest: &Sha) -> Result<Option<String>> {
-        self.read(|connection| memory::body(connection, digest))
-    }
-
-    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
-        self.read(|connection| memory::newest_thought(connection, session_id, to))
-    }
-
-    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>> {
-        self.read(|connection| memory::brief(connection, id))
-    }
-
-    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
-        self.read(|connection| memory::briefs(connection, session_id, limit))
-    }
-
-    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
-        self.read(|connection| sessions::newest_first(connection, before, limit))
-    }
-
-    fn steps(
-        &self,
-        session_id: &str,
-        from: u64,
-        before: u64,
-        visit: &mut dyn FnMut(ThoughtType, &str),
-    ) -> Result<()> {
-        self.read(|connection| sessions::steps(connection, session_id, from, before, visit))
-    }
-
-    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
-        self.read(|connection| sessions::shape(connection, session_id, visit))
-    }
-
-    fn token(&self, id: &str) -> Result<Option<TokenRow>> {
-        self.read(|connection| token::token(connection, id))
-    }
-
-    fn tokens(&self) -> Result<Vec<TokenInfo>> {
-        self.read(token::tokens)
-    }
-
-    fn place(&self) -> Option<&Path> {
-        Some(self.path())
-    }
-
-    fn sync(&self) -> Result<()> {
-        match self.durability {
-            Durability::Full => Ok(()),
-            Durability::Normal => self.sync_log(),
-        }
     }
 
     fn node(&self, level: u8, index: u64) -> Result<Sha> {
@@ -271,6 +86,23 @@ impl Store for SqliteStore {
                 .query_map([limit], |row| row.get(0))?
                 .collect()
         })
+    }
+}
+
+impl Store for SqliteStore {
+    fn writer(&self) -> Result<Box<dyn StoreWriter>> {
+        self.open_writer()
+    }
+
+    fn place(&self) -> Option<&Path> {
+        Some(self.path())
+    }
+
+    fn sync(&self) -> Result<()> {
+        match self.durability {
+            Durability::Full => Ok(()),
+            Durability::Normal => self.sync_log(),
+        }
     }
 
     fn counts(&self) -> Result<Counts> {

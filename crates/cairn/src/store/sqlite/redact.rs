@@ -4,15 +4,18 @@ use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::append::SqliteAppend;
+use super::error::store_error;
 use super::fts5;
 use super::read::typed;
-use crate::store::{Leaves, RedactionLeaf, Target};
+use super::{SqliteStore, sweep};
+use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Result, Swept, Target};
 
 /// Pages that are overwritten at a time.
 const AT_A_TIME: i64 = 4096;
 
 /// The entry that records the redaction of the record at a position.
-pub fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<RedactionLeaf>> {
+fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<RedactionLeaf>> {
     connection
         .prepare_cached(
             "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
@@ -41,72 +44,6 @@ pub fn seal_key(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Ve
         .optional()
 }
 
-/// Whether the text of what stands at a position is there, and its metadata or salt.
-pub fn has_text(connection: &Connection, seq: u64) -> rusqlite::Result<(bool, bool)> {
-    let found = connection
-        .prepare_cached(
-            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = ?1
-             UNION ALL SELECT data IS NOT NULL, 0 FROM brief WHERE seq = ?1",
-        )?
-        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    Ok(found.unwrap_or_default())
-}
-
-/// The thought or the brief of that id.
-pub fn target(connection: &Connection, id: &str) -> rusqlite::Result<Option<Target>> {
-    let thought = connection
-        .prepare_cached(
-            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
-               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = ?1",
-        )?
-        .query_row([id], |row| {
-            Ok(Target {
-                kind: EntryKind::Thought,
-                seq: row.get(0)?,
-                session_id: row.get(1)?,
-                text: row.get(2)?,
-                metadata: row.get(3)?,
-                key: row.get(4)?,
-            })
-        })
-        .optional()?;
-    if thought.is_some() {
-        return Ok(thought);
-    }
-    connection
-        .prepare_cached(
-            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
-        )?
-        .query_row([id], |row| {
-            Ok(Target {
-                kind: EntryKind::Brief,
-                seq: row.get(0)?,
-                session_id: row.get(1)?,
-                text: row.get(2)?,
-                metadata: None,
-                key: None,
-            })
-        })
-        .optional()
-}
-
-/// Stored briefs of a session whose data contains a text.
-pub fn briefs_with(
-    connection: &Connection,
-    session_id: &str,
-    text: &str,
-    limit: u64,
-) -> rusqlite::Result<Vec<BriefId>> {
-    connection
-        .prepare_cached(
-            "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = ?1)
-               AND instr(data, ?2) > 0 ORDER BY seq LIMIT ?3",
-        )?
-        .query_map(params![session_id, text, limit], |row| typed(row.get(0)?, BriefId::new))?
-        .collect()
-}
-
 /// Whether what is deleted is overwritten as well.
 pub fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA secure_delete = {on}"), [], |_| Ok(()))
@@ -116,7 +53,7 @@ pub fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> 
 ///
 /// The search index reads its source through a view, and must be told the old texts to forget them. Forgetting is
 /// not erasing: it only marks them. What erases them is writing the whole index anew, without what is marked.
-pub fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
+fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     secure_delete(connection, true)?;
     // Before anything new is put there: pages that are in use no longer keep what they held.
     overwrite_unused(connection)?;
@@ -177,4 +114,88 @@ fn overwrite_unused(connection: &Connection) -> rusqlite::Result<()> {
         connection.execute("INSERT INTO overwritten VALUES (zeroblob(?1))", [zeros])?;
     }
     connection.execute_batch("DROP TABLE overwritten")
+}
+
+impl RedactionReader for SqliteStore {
+    fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
+        self.read(|connection| seal_key(connection, seq))
+    }
+
+    fn redaction(&self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        self.read(|connection| redaction(connection, target_seq))
+    }
+
+    fn briefs_with(&self, session_id: &str, text: &str, limit: u64) -> Result<Vec<BriefId>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT id FROM brief WHERE session_no = (SELECT no FROM session WHERE name = ?1)
+                       AND instr(data, ?2) > 0 ORDER BY seq LIMIT ?3",
+                )?
+                .query_map(params![session_id, text, limit], |row| typed(row.get(0)?, BriefId::new))?
+                .collect()
+        })
+    }
+
+    fn sweep(&self, pieces: &Pieces) -> Result<Swept> {
+        sweep::sweep(self, pieces)
+    }
+}
+
+impl RedactionAppend for SqliteAppend<'_> {
+    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+        let thought = self.one(
+            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = ?1",
+            [id],
+            |row| {
+                Ok(Target {
+                    kind: EntryKind::Thought,
+                    seq: row.get(0)?,
+                    session_id: row.get(1)?,
+                    text: row.get(2)?,
+                    metadata: row.get(3)?,
+                    key: row.get(4)?,
+                })
+            },
+        )?;
+        if thought.is_some() {
+            return Ok(thought);
+        }
+        self.one(
+            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
+            [id],
+            |row| {
+                Ok(Target {
+                    kind: EntryKind::Brief,
+                    seq: row.get(0)?,
+                    session_id: row.get(1)?,
+                    text: row.get(2)?,
+                    metadata: None,
+                    key: None,
+                })
+            },
+        )
+    }
+
+    fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
+        redaction(self.transaction, target_seq).map_err(store_error)
+    }
+
+    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
+        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
+    }
+
+    fn blank(&mut self, target: &Target) -> Result<()> {
+        self.erased = true;
+        blank(self.transaction, target).map_err(store_error)
+    }
+
+    fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
+        seal_key(self.transaction, seq).map_err(store_error)
+    }
+
+    fn insert_seal(&mut self, seq: u64, key: &[u8]) -> Result<()> {
+        self.execute("INSERT INTO seal (seq, key) VALUES (?1, ?2)", params![seq, key])
+    }
 }

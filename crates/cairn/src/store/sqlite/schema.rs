@@ -9,8 +9,7 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::error::{is_read_only, store_error};
 use super::fts5;
-use crate::error::OpenError;
-use crate::store::Birth;
+use crate::store::{Birth, OpenError};
 
 /// "CARN": how `file` and other tools can tell whose database it is.
 pub const APPLICATION_ID: i32 = 0x4341_524e;

@@ -2,55 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::thoughts;
-use crate::search::{MATCH_END, MATCH_START, Term, Terms, passage};
-use crate::store::{Damage, FoundThought, SearchScope};
-
-/// The best `limit` matches among the newest `newest`, and whether there were more matches than those.
-pub fn search(
-    connection: &Connection,
-    terms: &Terms,
-    scope: &SearchScope<'_>,
-    limit: usize,
-    newest: usize,
-) -> rusqlite::Result<(Vec<FoundThought>, bool)> {
-    let Some(expression) = expression(connection, terms, scope)? else {
-        return Ok((Vec::new(), false));
-    };
-    // BM25 of every match takes seconds when a word stands in a million thoughts; newest first takes no time.
-    let oldest: Option<i64> = connection
-        .prepare_cached(
-            "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?2",
-        )?
-        .query_row(params![expression, newest as i64], |row| row.get(0))
-        .optional()?;
-    let mut statement = connection.prepare_cached(
-        "SELECT rowid, bm25(search, 1.0, 0.5, 0.0) FROM search
-         WHERE search MATCH ?1 AND rowid > ?2 ORDER BY bm25(search, 1.0, 0.5, 0.0), rowid DESC LIMIT ?3",
-    )?;
-    let found: Vec<(i64, f64)> = statement
-        .query_map(params![expression, oldest.unwrap_or(-1), limit as i64], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?
-        .collect::<rusqlite::Result<_>>()?;
-    // Asked for the words alone: where the scope is narrow, the words for it would make the best passage.
-    let mut passages = connection.prepare_cached(
-        "SELECT snippet(search, -1, ?3, ?4, '…', 24) FROM search WHERE search MATCH ?1 AND rowid = ?2",
-    )?;
-    let (words, marks) = (of_words(terms), [MATCH_START, MATCH_END].map(String::from));
-    let mut hits = Vec::with_capacity(found.len());
-    for (seq, rank) in found {
-        let read = thoughts::one(connection, "t.seq = ?1", seq)?.unwrap_or_else(|| {
-            Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
-        });
-        let snippet: Option<String> = passages
-            .query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))
-            .optional()?
-            .flatten();
-        hits.push(FoundThought { read, rank, snippet: passage(snippet.unwrap_or_default()) });
-    }
-    Ok((hits, oldest.is_some()))
-}
+use crate::store::{
+    Damage, FoundThought, MATCH_END, MATCH_START, Result, SearchReader, SearchScope, Term, Terms, passage,
+};
 
 /// The words as FTS5 wants them, wherever they stand.
 fn of_words(terms: &Terms) -> String {
@@ -106,4 +62,59 @@ fn wanted(terms: &Terms) -> String {
 
 fn quote(term: &Term) -> String {
     format!("\"{}\"{}", term.text.replace('"', "\"\""), if term.prefix { "*" } else { "" })
+}
+
+impl SearchReader for SqliteStore {
+    fn derived_through(&self) -> Result<u64> {
+        self.read(|connection| {
+            connection.prepare_cached("SELECT through FROM derived")?.query_row([], |row| row.get(0))
+        })
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        scope: &SearchScope<'_>,
+        limit: usize,
+        newest: usize,
+    ) -> Result<(Vec<FoundThought>, bool)> {
+        self.read(|connection| {
+            let Some(expression) = expression(connection, terms, scope)? else {
+                return Ok((Vec::new(), false));
+            };
+            // BM25 of every match takes seconds when a word stands in a million thoughts; newest first takes no time.
+            let oldest: Option<i64> = connection
+                .prepare_cached(
+                    "SELECT rowid FROM search WHERE search MATCH ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?2",
+                )?
+                .query_row(params![expression, newest as i64], |row| row.get(0))
+                .optional()?;
+            let mut statement = connection.prepare_cached(
+                "SELECT rowid, bm25(search, 1.0, 0.5, 0.0) FROM search
+                 WHERE search MATCH ?1 AND rowid > ?2 ORDER BY bm25(search, 1.0, 0.5, 0.0), rowid DESC LIMIT ?3",
+            )?;
+            let found: Vec<(i64, f64)> = statement
+                .query_map(params![expression, oldest.unwrap_or(-1), limit as i64], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?
+                .collect::<rusqlite::Result<_>>()?;
+            // Asked for the words alone: where the scope is narrow, the words for it would make the best passage.
+            let mut passages = connection.prepare_cached(
+                "SELECT snippet(search, -1, ?3, ?4, '…', 24) FROM search WHERE search MATCH ?1 AND rowid = ?2",
+            )?;
+            let (words, marks) = (of_words(terms), [MATCH_START, MATCH_END].map(String::from));
+            let mut hits = Vec::with_capacity(found.len());
+            for (seq, rank) in found {
+                let read = thoughts::one(connection, "t.seq = ?1", seq)?.unwrap_or_else(|| {
+                    Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
+                });
+                let snippet: Option<String> = passages
+                    .query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))
+                    .optional()?
+                    .flatten();
+                hits.push(FoundThought { read, rank, snippet: passage(snippet.unwrap_or_default()) });
+            }
+            Ok((hits, oldest.is_some()))
+        })
+    }
 }

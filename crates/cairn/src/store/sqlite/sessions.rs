@@ -4,84 +4,9 @@ use cairn_core::id::SessionId;
 use cairn_core::thought::ThoughtType;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::SqliteStore;
 use super::read::typed;
-use crate::store::{ChainOf, SessionCounts};
-
-/// Sessions by their newest record, newest first.
-pub fn newest_first(
-    connection: &Connection,
-    before: Option<u64>,
-    limit: u64,
-) -> rusqlite::Result<Vec<SessionCounts>> {
-    let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
-    // First the few that are shown, by the heads of all and one look into an index for each; then the rest of them.
-    connection
-        .prepare_cached(
-            "WITH shown AS MATERIALIZED (
-               SELECT s.no, s.name, s.length AS thoughts, coalesce(m.length, 0) AS events, m.newest AS event,
-                 max(coalesce(m.newest, 0), coalesce(
-                   (SELECT seq FROM thought WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS last
-               FROM session s LEFT JOIN memory m ON m.session_no = s.no
-               WHERE last < ?1 ORDER BY last DESC LIMIT ?2)
-             SELECT name, thoughts, events, last,
-               coalesce((SELECT created_at FROM event WHERE seq = last),
-                 (SELECT timestamp FROM thought WHERE seq = last)),
-               (SELECT at FROM (SELECT seq, timestamp AS at FROM thought WHERE session_no = no AND step_index = 0
-                 UNION ALL SELECT seq, created_at FROM event WHERE session_no = no AND position = 0)
-                 ORDER BY seq LIMIT 1),
-               (SELECT turn FROM event WHERE seq = shown.event)
-             FROM shown ORDER BY last DESC",
-        )?
-        .query_map(params![before, limit], |row| {
-            Ok(SessionCounts {
-                session_id: typed(row.get(0)?, SessionId::new)?,
-                thoughts: row.get(1)?,
-                events: row.get(2)?,
-                newest: row.get(3)?,
-                updated_at: typed(row.get(4)?, TryFrom::try_from)?,
-                began_at: typed(row.get(5)?, TryFrom::try_from)?,
-                turn: row.get::<_, Option<u64>>(6)?.unwrap_or(0),
-            })
-        })?
-        .collect()
-}
-
-/// Visits the thoughts of a session from one step on and before another: type and author.
-pub fn steps(
-    connection: &Connection,
-    session_id: &str,
-    from: u64,
-    before: u64,
-    visit: &mut dyn FnMut(ThoughtType, &str),
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT type, agent_id FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
-           AND step_index >= ?2 AND step_index < ?3 ORDER BY step_index",
-    )?;
-    let mut rows = statement.query(params![session_id, from, before])?;
-    while let Some(row) = rows.next()? {
-        let kind = typed(row.get(0)?, |word: String| word.parse())?;
-        visit(kind, row.get_ref(1)?.as_str()?);
-    }
-    Ok(())
-}
-
-/// Visits the thoughts of a session in order: where they are, and where the thought is that they follow from.
-pub fn shape(
-    connection: &Connection,
-    session_id: &str,
-    visit: &mut dyn FnMut(u64, Option<u64>),
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "SELECT seq, parent_seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
-         ORDER BY step_index",
-    )?;
-    let mut rows = statement.query([session_id])?;
-    while let Some(row) = rows.next()? {
-        visit(row.get(0)?, row.get(1)?);
-    }
-    Ok(())
-}
+use crate::store::{ChainOf, Result, SessionCounts, SessionReader};
 
 /// How many thoughts a session or task has, by its head.
 pub fn chain_length(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Result<Option<u64>> {
@@ -90,4 +15,94 @@ pub fn chain_length(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Resul
         ChainOf::Session(name) => ("SELECT length FROM session WHERE name = ?1", name),
     };
     connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
+}
+
+impl SessionReader for SqliteStore {
+    fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
+        self.read(|connection| chain_length(connection, of))
+    }
+
+    fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
+        self.read(|connection| {
+            let to = i64::try_from(to).unwrap_or(i64::MAX);
+            connection
+                .prepare_cached(
+                    "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2
+                     ORDER BY step_index DESC LIMIT 1",
+                )?
+                .query_row(params![session_id, to], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
+        self.read(|connection| {
+            let before = before.and_then(|seq| i64::try_from(seq).ok()).unwrap_or(i64::MAX);
+            // First the few that are shown, by the heads of all and one look into an index for each; then the rest of them.
+            connection
+                .prepare_cached(
+                    "WITH shown AS MATERIALIZED (
+                       SELECT s.no, s.name, s.length AS thoughts, coalesce(m.length, 0) AS events, m.newest AS event,
+                         max(coalesce(m.newest, 0), coalesce(
+                           (SELECT seq FROM thought WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS last
+                       FROM session s LEFT JOIN memory m ON m.session_no = s.no
+                       WHERE last < ?1 ORDER BY last DESC LIMIT ?2)
+                     SELECT name, thoughts, events, last,
+                       coalesce((SELECT created_at FROM event WHERE seq = last),
+                         (SELECT timestamp FROM thought WHERE seq = last)),
+                       (SELECT at FROM (SELECT seq, timestamp AS at FROM thought WHERE session_no = no AND step_index = 0
+                         UNION ALL SELECT seq, created_at FROM event WHERE session_no = no AND position = 0)
+                         ORDER BY seq LIMIT 1),
+                       (SELECT turn FROM event WHERE seq = shown.event)
+                     FROM shown ORDER BY last DESC",
+                )?
+                .query_map(params![before, limit], |row| {
+                    Ok(SessionCounts {
+                        session_id: typed(row.get(0)?, SessionId::new)?,
+                        thoughts: row.get(1)?,
+                        events: row.get(2)?,
+                        newest: row.get(3)?,
+                        updated_at: typed(row.get(4)?, TryFrom::try_from)?,
+                        began_at: typed(row.get(5)?, TryFrom::try_from)?,
+                        turn: row.get::<_, Option<u64>>(6)?.unwrap_or(0),
+                    })
+                })?
+                .collect()
+        })
+    }
+
+    fn steps(
+        &self,
+        session_id: &str,
+        from: u64,
+        before: u64,
+        visit: &mut dyn FnMut(ThoughtType, &str),
+    ) -> Result<()> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT type, agent_id FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
+                   AND step_index >= ?2 AND step_index < ?3 ORDER BY step_index",
+            )?;
+            let mut rows = statement.query(params![session_id, from, before])?;
+            while let Some(row) = rows.next()? {
+                let kind = typed(row.get(0)?, |word: String| word.parse())?;
+                visit(kind, row.get_ref(1)?.as_str()?);
+            }
+            Ok(())
+        })
+    }
+
+    fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, parent_seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
+                 ORDER BY step_index",
+            )?;
+            let mut rows = statement.query([session_id])?;
+            while let Some(row) = rows.next()? {
+                visit(row.get(0)?, row.get(1)?);
+            }
+            Ok(())
+        })
+    }
 }

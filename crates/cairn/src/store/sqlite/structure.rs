@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::schema::{self, Object};
-use crate::verify::{Cause, Finding, Reason};
+use crate::store::{Cause, Finding, Reason};
 
 /// How many problems SQLite lists. One damaged index can give thousands, which become one finding.
 const MOST: u32 = 10_000;

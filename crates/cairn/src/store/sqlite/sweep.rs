@@ -11,8 +11,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::error::store_error;
-use crate::redact::Pieces;
-use crate::store::{StoreError, Swept};
+use crate::store::{Pieces, StoreError, Swept};
 
 /// How long those who read an older state are waited for.
 const PATIENCE: Duration = Duration::from_secs(5);

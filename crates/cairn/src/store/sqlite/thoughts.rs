@@ -7,11 +7,16 @@ use cairn_core::id::{ActionId, BriefId, ThoughtId};
 use cairn_core::thought::{SEALED, Thought};
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
+use super::SqliteStore;
+use super::append::SqliteAppend;
 use super::context::DECISIONS;
-use super::error::in_row;
+use super::error::{in_row, store_error};
 use super::read::{typed, typed_or_none};
 use super::redact;
-use crate::store::{ListFilter, Read, ReadThought, Thoughts};
+use crate::store::{
+    ListFilter, ParentLink, Read, ReadThought, Result, SessionHead, TaskHead, ThoughtAppend, ThoughtReader,
+    ThoughtRow, Thoughts,
+};
 
 /// The columns that [`read`] reads.
 const THOUGHT: &str =
@@ -92,58 +97,6 @@ fn each(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Visits the thoughts that `which` names, until the visitor breaks off.
-pub fn visit(
-    connection: &Connection,
-    which: &Thoughts<'_>,
-    visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-) -> rusqlite::Result<()> {
-    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let done = match which {
-        Thoughts::Listed(filter) => return listed(connection, filter, visit),
-        Thoughts::Id(id) => each(connection, &format!("{THOUGHT} WHERE t.id = ?1"), [id], visit),
-        Thoughts::At(seqs) => {
-            let sql = format!("{THOUGHT} WHERE t.seq = ?1");
-            for seq in *seqs {
-                if each(connection, &sql, [number(*seq)], visit)?.is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        }
-        Thoughts::PathTo(id) => {
-            // A parent is always older; without that condition, a forged parent could make the path endless.
-            let sql = format!(
-                "WITH RECURSIVE path (seq, parent_seq) AS (
-                   SELECT seq, parent_seq FROM thought WHERE id = ?1
-                   UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
-                   WHERE a.seq < path.seq)
-                 {THOUGHT} WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq"
-            );
-            each(connection, &sql, [id], visit)
-        }
-        Thoughts::Action(action_id) => {
-            let sql = format!(
-                "{THOUGHT} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?1) ORDER BY t.seq"
-            );
-            each(connection, &sql, [action_id], visit)
-        }
-        Thoughts::OnContext { context_id, limit } => {
-            let sql = format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2");
-            each(connection, &sql, [number(*context_id), number(*limit)], visit)
-        }
-        Thoughts::Drifted { roadmap_id, limit } => {
-            let sql = format!(
-                "{THOUGHT} WHERE t.seq IN (
-                   SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
-                 ORDER BY t.seq DESC"
-            );
-            each(connection, &sql, params![roadmap_id, number(*limit)], visit)
-        }
-    };
-    done.map(drop)
-}
-
 fn listed(
     connection: &Connection,
     filter: &ListFilter<'_>,
@@ -197,5 +150,148 @@ fn starts_behind(after: Option<u64>, chain: &str, place: &str) -> String {
             " AND t.{place} > coalesce((SELECT {place} FROM thought WHERE seq <= :after AND +{chain} = t.{chain}
                 ORDER BY seq DESC LIMIT 1), -1)"
         ),
+    }
+}
+
+impl ThoughtReader for SqliteStore {
+    fn thoughts(
+        &self,
+        which: &Thoughts<'_>,
+        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.read(|connection| {
+            let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            let done = match which {
+                Thoughts::Listed(filter) => return listed(connection, filter, visit),
+                Thoughts::Id(id) => each(connection, &format!("{THOUGHT} WHERE t.id = ?1"), [id], visit),
+                Thoughts::At(seqs) => {
+                    let sql = format!("{THOUGHT} WHERE t.seq = ?1");
+                    for seq in *seqs {
+                        if each(connection, &sql, [number(*seq)], visit)?.is_break() {
+                            break;
+                        }
+                    }
+                    return Ok(());
+                }
+                Thoughts::PathTo(id) => {
+                    // A parent is always older; without that condition, a forged parent could make the path endless.
+                    let sql = format!(
+                        "WITH RECURSIVE path (seq, parent_seq) AS (
+                           SELECT seq, parent_seq FROM thought WHERE id = ?1
+                           UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
+                           WHERE a.seq < path.seq)
+                         {THOUGHT} WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq"
+                    );
+                    each(connection, &sql, [id], visit)
+                }
+                Thoughts::Action(action_id) => {
+                    let sql = format!(
+                        "{THOUGHT} WHERE t.seq IN (SELECT seq FROM action WHERE action_id = ?1) ORDER BY t.seq"
+                    );
+                    each(connection, &sql, [action_id], visit)
+                }
+                Thoughts::OnContext { context_id, limit } => {
+                    let sql = format!("{THOUGHT} WHERE t.context_id = ?1 ORDER BY t.seq DESC LIMIT ?2");
+                    each(connection, &sql, [number(*context_id), number(*limit)], visit)
+                }
+                Thoughts::Drifted { roadmap_id, limit } => {
+                    let sql = format!(
+                        "{THOUGHT} WHERE t.seq IN (
+                           SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT ?2)
+                         ORDER BY t.seq DESC"
+                    );
+                    each(connection, &sql, params![roadmap_id, number(*limit)], visit)
+                }
+            };
+            done.map(drop)
+        })
+    }
+
+    fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT id FROM thought WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1
+                       AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2",
+                )?
+                .query_map(params![prefix, limit as i64], |row| typed(row.get(0)?, ThoughtId::new))?
+                .collect()
+        })
+    }
+}
+
+impl ThoughtAppend for SqliteAppend<'_> {
+    fn task(&mut self, name: &str) -> Result<Option<TaskHead>> {
+        self.one("SELECT no, length, head FROM task WHERE name = ?1", [name], |row| {
+            Ok(TaskHead { no: row.get(0)?, length: row.get(1)?, head: Sha(row.get(2)?) })
+        })
+    }
+
+    fn session(&mut self, name: &str) -> Result<Option<SessionHead>> {
+        self.one("SELECT no, length FROM session WHERE name = ?1", [name], |row| {
+            Ok(SessionHead { no: row.get(0)?, length: row.get(1)? })
+        })
+    }
+
+    fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
+        self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
+            Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
+        })
+    }
+
+    fn has_thought(&mut self, id: &str) -> Result<bool> {
+        self.one("SELECT 1 FROM thought WHERE id = ?1", [id], |_| Ok(())).map(|found| found.is_some())
+    }
+
+    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
+        one(self.transaction, "t.idempotency_key = ?1", key).map_err(store_error)
+    }
+
+    fn add_task(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO task (name, length, head) VALUES (?1, 0, ?2)", params![name, Sha::ZERO.0])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn add_session(&mut self, name: &str) -> Result<i64> {
+        self.execute("INSERT INTO session (name, length) VALUES (?1, 0)", [name])?;
+        Ok(self.transaction.last_insert_rowid())
+    }
+
+    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
+        let values = params![
+            row.seq,
+            row.id,
+            row.kind,
+            row.task_no,
+            row.position,
+            row.session_no,
+            row.step_index,
+            row.parent_seq,
+            row.agent_id,
+            row.action_id,
+            row.context_id,
+            row.brief_id,
+            row.timestamp,
+            row.content,
+            row.metadata,
+            row.salt.map(|salt| &salt[..]),
+            row.idempotency_key,
+            &row.prev_hash.0[..],
+            &row.hash.0[..],
+            &row.content_hash.0[..],
+            &row.chain_hash.0[..],
+        ];
+        self.thought.execute(values).map(drop).map_err(store_error)
+    }
+
+    fn set_task(&mut self, head: &TaskHead) -> Result<()> {
+        self.execute(
+            "UPDATE task SET length = ?2, head = ?3 WHERE no = ?1",
+            params![head.no, head.length, &head.head.0[..]],
+        )
+    }
+
+    fn set_session(&mut self, head: &SessionHead) -> Result<()> {
+        self.execute("UPDATE session SET length = ?2 WHERE no = ?1", params![head.no, head.length])
     }
 }

@@ -2,9 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::SqliteStore;
+use super::append::SqliteAppend;
+use super::error::store_error;
 use super::read::{typed, typed_or_none};
-use crate::store::TokenRow;
-use crate::token::{TokenInfo, TokenScope};
+use crate::store::{Result, TokenAppend, TokenInfo, TokenReader, TokenRow, TokenScope};
 
 /// The columns that [`to_token`] reads.
 const TOKEN: &str =
@@ -25,38 +27,44 @@ fn to_token(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
 }
 
 /// The token of that id.
-pub fn token(connection: &Connection, id: &str) -> rusqlite::Result<Option<TokenRow>> {
+fn token(connection: &Connection, id: &str) -> rusqlite::Result<Option<TokenRow>> {
     connection.prepare_cached(&format!("{TOKEN} WHERE id = ?1"))?.query_row([id], to_token).optional()
 }
 
-/// All tokens, in the order in which they were made.
-pub fn tokens(connection: &Connection) -> rusqlite::Result<Vec<TokenInfo>> {
-    connection
-        .prepare_cached(&format!("{TOKEN} ORDER BY no"))?
-        .query_map([], |row| to_token(row).map(|token| token.info))?
-        .collect()
+impl TokenReader for SqliteStore {
+    fn token(&self, id: &str) -> Result<Option<TokenRow>> {
+        self.read(|connection| token(connection, id))
+    }
+
+    fn tokens(&self) -> Result<Vec<TokenInfo>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(&format!("{TOKEN} ORDER BY no"))?
+                .query_map([], |row| to_token(row).map(|token| token.info))?
+                .collect()
+        })
+    }
 }
 
-/// Adds a token.
-pub fn insert(connection: &Connection, row: &TokenRow) -> rusqlite::Result<()> {
-    let TokenInfo { id, name, scope, agent_id, created_at, .. } = &row.info;
-    connection
-        .prepare_cached(
-            "INSERT INTO token (id, name, scope, agent_id, sha256, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(params![id, name, scope.as_str(), agent_id, row.sha256, created_at.as_str()])
-        .map(drop)
-}
+impl TokenAppend for SqliteAppend<'_> {
+    fn token(&mut self, id: &str) -> Result<Option<TokenRow>> {
+        token(self.transaction, id).map_err(store_error)
+    }
 
-/// Sets when a token was revoked and last used.
-pub fn set_times(
-    connection: &Connection,
-    id: &str,
-    revoked_at: Option<&str>,
-    last_used_at: Option<&str>,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE token SET revoked_at = ?2, last_used_at = ?3 WHERE id = ?1")?
-        .execute(params![id, revoked_at, last_used_at])
-        .map(drop)
+    fn insert_token(&mut self, row: &TokenRow) -> Result<()> {
+        let TokenInfo { id, name, scope, agent_id, created_at, .. } = &row.info;
+        self.execute("INSERT INTO token (id, name, scope, agent_id, sha256, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", params![id, name, scope.as_str(), agent_id, row.sha256, created_at.as_str()])
+    }
+
+    fn set_token_times(
+        &mut self,
+        id: &str,
+        revoked_at: Option<&str>,
+        last_used_at: Option<&str>,
+    ) -> Result<()> {
+        self.execute(
+            "UPDATE token SET revoked_at = ?2, last_used_at = ?3 WHERE id = ?1",
+            params![id, revoked_at, last_used_at],
+        )
+    }
 }

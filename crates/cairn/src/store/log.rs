@@ -1,0 +1,67 @@
+//! The log: entries, the nodes of the tree over them, checkpoints.
+
+use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
+use cairn_core::log::Node;
+
+use super::{LogHead, Result, Scanned, Totals};
+
+/// Reads the log itself.
+pub trait LogReader {
+    /// The log's head.
+    fn head(&self) -> Result<LogHead>;
+    /// One node of the tree; level 0 is the hash of an entry.
+    fn node(&self, level: u8, index: u64) -> Result<Sha>;
+    /// Visits the bytes of entries in a range of the log, in order, with the hashes stored beside them.
+    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
+    /// The note of the newest checkpoint of at most that size.
+    fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>>;
+    /// The notes of the newest `limit` checkpoints, newest first.
+    fn checkpoints(&self, limit: u64) -> Result<Vec<String>>;
+}
+
+/// Extends the log.
+pub trait LogAppend {
+    /// Whether so much was written that what follows had better be another transaction.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// Entries in the log, and the root of the tree over them.
+    fn head(&mut self) -> Result<(u64, Sha)>;
+    /// Nodes of the tree, by level and index, in the order in which they are asked for; level 0 is the hash of an entry.
+    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>>;
+    /// The bytes of an entry.
+    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// Whether any entry of the log is about keys.
+    fn is_keyed(&mut self) -> Result<bool>;
+    /// Adds an entry of the log.
+    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()>;
+    /// Adds an interior node of the tree.
+    fn insert_node(&mut self, node: &Node) -> Result<()>;
+    /// Moves the log's head.
+    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
+    /// Adds a checkpoint, or signatures to the one of that size.
+    fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
+}
+
+/// Reads the log as it is stored.
+pub trait LogAudit {
+    /// The log's head, as stored.
+    fn head(&self) -> Result<LogHead>;
+    /// Entries and thoughts in the range, as stored, in order.
+    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
+    /// Interior nodes of a level in the range of indexes, in order.
+    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// One node of the tree; level 0 is the hash of an entry.
+    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>>;
+    /// The bytes of an entry.
+    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>>;
+    /// The position of the newest entry that is there.
+    fn newest(&self) -> Result<Option<u64>>;
+    /// How many rows there are.
+    fn totals(&self) -> Result<Totals>;
+    /// The sizes and notes of checkpoints, as stored, in order.
+    fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()>;
+    /// The entries of one kind among those that say something about the log itself, in order: where, and their bytes.
+    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+}
