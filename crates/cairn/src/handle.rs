@@ -491,7 +491,8 @@ fn remember_new(
     }
     // First the log must last: one that a power cut takes would look as if it had been deleted.
     store.sync().map_err(|error| error.to_string())?;
-    let root = store.node(0, 0).map_err(|error| error.to_string())?;
+    let first = store.leaf_hashes(0, 1).map_err(|error| error.to_string())?;
+    let root = *first.first().ok_or("the new log has no first entry")?;
     let head = SeenHead { size: 1, root, at: birth.timestamp.to_string(), stated: false };
     heads
         .remember(&birth.origin, place, &[head], &[])

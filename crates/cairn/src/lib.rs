@@ -51,6 +51,7 @@ mod shown;
 mod store;
 mod thoughts;
 mod token;
+mod tree;
 mod verify;
 mod writer;
 

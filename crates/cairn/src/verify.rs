@@ -238,8 +238,6 @@ impl Findings {
     }
 }
 
-/// Nodes of the tree as stored.
-pub(crate) use chain::Nodes;
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey, THIS_MACHINE};
 /// Checks entries one after the other.
 pub(crate) use record::Checker;

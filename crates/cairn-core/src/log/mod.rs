@@ -12,6 +12,7 @@ mod growth;
 mod lines;
 mod proof;
 mod receipt;
+mod tiles;
 mod tree;
 
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointNote, MAX_ORIGIN, Untrusted};
@@ -19,6 +20,7 @@ pub use growth::{Growth, GrowthError};
 pub use lines::{LinesError, MAX_PROOF};
 pub use proof::{NodeSource, ProofError, consistency, inclusion, root, verify_consistency, verify_inclusion};
 pub use receipt::{Receipt, ReceiptError};
+pub use tiles::{TILE_HEIGHT, TILE_WIDTH, TileSource, Tiles, subtree};
 pub use tree::{Edge, Node, NotAligned};
 
 use crate::hash::Sha;

@@ -107,6 +107,20 @@ impl Edge {
         }
         Some(edge)
     }
+
+    /// Returns the hashes of its subtrees from left to right, 32 bytes each, for [`from_bytes`](Edge::from_bytes).
+    pub fn to_bytes(&self) -> Vec<u8> {
+        levels(self.size).rev().flat_map(|level| self.subtrees[usize::from(level)].0).collect()
+    }
+
+    /// Restores the edge of a tree of `size` leaves. Returns `None` when the bytes are not those of one.
+    pub fn from_bytes(size: u64, bytes: &[u8]) -> Option<Edge> {
+        let (hashes, rest) = bytes.as_chunks::<32>();
+        if !rest.is_empty() {
+            return None;
+        }
+        Edge::load(size, hashes.iter().map(|hash| Sha(*hash)).collect())
+    }
 }
 
 /// The levels of the complete subtrees that `size` leaves fall into, lowest (and rightmost) first.
@@ -160,6 +174,9 @@ mod tests {
             };
             let hashes: Vec<Sha> = Edge::nodes_needed(size).iter().map(find).collect();
             assert_eq!(Edge::load(size, hashes.clone()), Some(grown(size).0));
+            let bytes = grown(size).0.to_bytes();
+            assert_eq!(Edge::from_bytes(size, &bytes), Some(grown(size).0));
+            assert_eq!(Edge::from_bytes(size, &[&bytes[..], &[0]].concat()), None);
             assert_eq!(Edge::load(size, [hashes, vec![Sha::ZERO]].concat()), None);
         }
         assert_eq!(Edge::nodes_needed(0b1011), [(3, 0), (1, 4), (0, 10)]);

@@ -6,7 +6,8 @@ CREATE TABLE log (
   one    INT    PRIMARY KEY CHECK (one = 1),
   origin TEXT   NOT NULL,
   size   BIGINT NOT NULL,
-  root   BYTEA  NOT NULL
+  root   BYTEA  NOT NULL,
+  edge   BYTEA  NOT NULL
 ) WITH (fillfactor = 50);
 
 CREATE TABLE entry (
@@ -16,10 +17,10 @@ CREATE TABLE entry (
   hash BYTEA NOT NULL
 );
 
-CREATE TABLE node (
-  level INT    NOT NULL,
-  idx   BIGINT NOT NULL,
-  hash  BYTEA  NOT NULL,
+CREATE TABLE tile (
+  level  INT    NOT NULL,
+  idx    BIGINT NOT NULL,
+  hashes BYTEA  NOT NULL,
   PRIMARY KEY (level, idx)
 );
 
@@ -217,8 +218,6 @@ END $$;
 
 CREATE TRIGGER entry_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entry
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('the log is append-only: its entries cannot be changed or deleted');
-CREATE TRIGGER node_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON node
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('the log is append-only: nodes of its tree cannot be changed or deleted');
 CREATE TRIGGER event_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON event
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('events are write-once: they cannot be changed or deleted');
 CREATE TRIGGER body_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON body

@@ -1,9 +1,11 @@
--- One row: which log this is, and its head.
+-- One row: which log this is, and its head. `edge` holds the complete subtrees along the right edge of the Merkle tree over
+-- `entry`, from left to right: all that an append has to know of the tree.
 CREATE TABLE log (
   one    INTEGER PRIMARY KEY CHECK (one = 1),
   origin TEXT    NOT NULL,
   size   INTEGER NOT NULL,
-  root   BLOB    NOT NULL
+  root   BLOB    NOT NULL,
+  edge   BLOB    NOT NULL
 ) STRICT;
 
 -- Everything recorded, in order. `leaf` holds the exact bytes that were hashed.
@@ -14,13 +16,14 @@ CREATE TABLE entry (
   hash BLOB NOT NULL
 ) STRICT;
 
--- Interior nodes of the Merkle tree over `entry`; level 0 is `entry.hash`.
-CREATE TABLE node (
-  level INTEGER NOT NULL,
-  idx   INTEGER NOT NULL,
-  hash  BLOB    NOT NULL,
+-- Derived: interior nodes of the Merkle tree over `entry`, 256 hashes to a tile. Tile `idx` of level `t` holds the nodes of
+-- level 8 t from `256 idx` on. Whatever no tile holds is computed from `entry.hash`.
+CREATE TABLE tile (
+  level  INTEGER NOT NULL,
+  idx    INTEGER NOT NULL,
+  hashes BLOB    NOT NULL,
   PRIMARY KEY (level, idx)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Labels stand here once; thoughts refer to them by number. `head` is the newest link of the task's chain.
 CREATE TABLE task (
@@ -112,12 +115,6 @@ CREATE TRIGGER entry_no_update BEFORE UPDATE ON entry BEGIN
 END;
 CREATE TRIGGER entry_no_delete BEFORE DELETE ON entry BEGIN
   SELECT raise(ABORT, 'the log is append-only: its entries cannot be deleted');
-END;
-CREATE TRIGGER node_no_update BEFORE UPDATE ON node BEGIN
-  SELECT raise(ABORT, 'the log is append-only: nodes of its tree cannot be changed');
-END;
-CREATE TRIGGER node_no_delete BEFORE DELETE ON node BEGIN
-  SELECT raise(ABORT, 'the log is append-only: nodes of its tree cannot be deleted');
 END;
 CREATE TRIGGER log_only_grows BEFORE UPDATE ON log
 WHEN new.one IS NOT old.one OR new.origin IS NOT old.origin OR new.size < old.size BEGIN

@@ -19,6 +19,7 @@ use crate::error::{Error, OpenError};
 use crate::handle::Cairn;
 use crate::options::Durability;
 use crate::store::{Audit, Birth, LogHead, Store, StoreError};
+use crate::tree;
 use crate::verify::{self, Outside, Progress, Report, Scope};
 
 /// Entries that are read or compared at a time.
@@ -151,7 +152,7 @@ impl Cairn {
             return Err(CopyError::Source(Box::new(report)));
         }
         let store = &*self.inner.store;
-        let then = root(head.size, &mut |level, index| store.node(level, index)).map_err(reading)?;
+        let then = root(head.size, &mut tree::nodes(store)).map_err(reading)?;
         match then == head.root {
             true => Ok(()),
             false => Err(reading(StoreError::Damaged("its stored root is not that of its entries".into()))),

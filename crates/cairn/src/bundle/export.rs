@@ -16,8 +16,9 @@ use super::write::{Lines, Object};
 use super::{ExportOptions, Exported, FORMAT, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Audit, Damage, Scanned, StoreError};
-use crate::verify::{Checker, Nodes, Progress, named_bodies};
+use crate::store::{Audit, Damage, LogHead, Scanned, StoreError};
+use crate::tree::{Nodes, audited};
+use crate::verify::{Checker, Progress, named_bodies};
 
 /// Entries read at a time, so that a failure to write ends the reading soon.
 const CHUNK: u64 = 4096;
@@ -38,9 +39,7 @@ impl Cairn {
 
 /// The head of the log that a bundle stands on.
 struct Stated {
-    origin: String,
-    size: u64,
-    root: Sha,
+    head: LogHead,
     note: String,
     /// Entries of the log that follow it.
     following: u64,
@@ -61,18 +60,18 @@ fn stated(audit: &dyn Audit) -> Result<Stated> {
     });
     if let Some(note) = usable {
         let (size, root) = (note.checkpoint().size(), note.checkpoint().root());
-        if cairn_core::log::root(size, &mut Nodes::new(audit))? != root {
+        if cairn_core::log::root(size, &mut audited(audit, size))? != root {
             return Err(damaged(format!(
                 "the checkpoint at {size} does not match the log; run `cairn verify`"
             )));
         }
         let following = head.size - size;
-        return Ok(Stated { origin: head.origin, size, root, note: note.to_string(), following });
+        return Ok(Stated { head: LogHead { size, root, ..head }, note: note.to_string(), following });
     }
     let note = Checkpoint::new(&head.origin, head.size, head.root)
         .map_err(|error| StoreError::Other(error.to_string()))?
         .body();
-    Ok(Stated { origin: head.origin, size: head.size, root: head.root, note, following: 0 })
+    Ok(Stated { head, note, following: 0 })
 }
 
 struct Export<'a> {
@@ -105,9 +104,9 @@ impl<'a> Export<'a> {
             stated,
             options,
             lines: Lines::new(out),
-            nodes: Nodes::new(audit),
+            nodes: audited(audit, stated.head.size),
             // The list of actions is no part of a bundle.
-            checker: Checker::new(audit, &stated.origin, -1),
+            checker: Checker::new(audit, &stated.head, -1),
             members: Members::new(&options.selection),
             bodies: HashSet::new(),
             entries: 0,
@@ -122,7 +121,7 @@ impl<'a> Export<'a> {
     }
 
     fn run(mut self, progress: &mut dyn FnMut(Progress)) -> Result<Exported> {
-        let size = self.stated.size;
+        let size = self.stated.head.size;
         self.header()?;
         match select::select(self.audit, &self.options.selection, size)? {
             None => {
@@ -158,9 +157,9 @@ impl<'a> Export<'a> {
             note.as_ref().zip(key).is_some_and(|(note, key)| note.verify(&key).is_ok())
         };
         Ok(Exported {
-            origin: self.stated.origin.clone(),
+            origin: self.stated.head.origin.clone(),
             size,
-            root: self.stated.root,
+            root: self.stated.head.root,
             entries,
             redacted,
             sealed: self.sealed,
@@ -177,8 +176,8 @@ impl<'a> Export<'a> {
         let mut line = self.lines.object();
         line.text("format", FORMAT)
             .raw("full", if full { "true" } else { "false" })
-            .text("origin", &stated.origin)
-            .text("root", stated.root.hex().as_str());
+            .text("origin", &stated.head.origin)
+            .text("root", stated.head.root.hex().as_str());
         match &self.options.selection {
             Selection::All => line.raw("selection", "null"),
             Selection::Session(name) => line.object("selection", |of| {
@@ -188,7 +187,7 @@ impl<'a> Export<'a> {
                 of.text("task", name);
             }),
         };
-        line.raw("size", &stated.size.to_string()).end();
+        line.raw("size", &stated.head.size.to_string()).end();
         self.lines.end()
     }
 
@@ -323,14 +322,14 @@ impl<'a> Export<'a> {
         if self.full() {
             return Ok(None);
         }
-        let proof =
-            inclusion(seq, self.stated.size, &mut self.nodes).map_err(|error| damaged(error.to_string()))?;
+        let proof = inclusion(seq, self.stated.head.size, &mut self.nodes)
+            .map_err(|error| damaged(error.to_string()))?;
         Ok(Some(proof.iter().map(|hash| STANDARD.encode(hash.0)).collect()))
     }
 
     /// Writes the checkpoints, the one that the bundle stands on last.
     fn checkpoints(&mut self) -> Result<()> {
-        let size = self.stated.size as i64;
+        let size = self.stated.head.size as i64;
         let mut written = Ok(());
         if self.full() {
             self.audit.checkpoints(&mut |of, note| {
@@ -343,7 +342,7 @@ impl<'a> Export<'a> {
             written?;
         } else {
             for (size, note) in self.bridges()? {
-                let proof = consistency(size, self.stated.size, &mut self.nodes)
+                let proof = consistency(size, self.stated.head.size, &mut self.nodes)
                     .map_err(|error| damaged(error.to_string()))?;
                 let proof: Vec<String> = proof.iter().map(|hash| STANDARD.encode(hash.0)).collect();
                 self.checkpoints += 1;
@@ -371,7 +370,7 @@ impl<'a> Export<'a> {
         self.audit.checkpoints(&mut |size, note| {
             let size = size.unsigned_abs();
             let covers = |seq: &u64| *seq < size;
-            if size < self.stated.size
+            if size < self.stated.head.size
                 && waiting.peek().is_some_and(covers)
                 && note.parse().is_ok_and(|note: CheckpointNote| note.is_signed())
             {
@@ -387,7 +386,7 @@ impl<'a> Export<'a> {
         let mut keys: Vec<String> = Vec::new();
         self.audit.about_log(EntryKind::Key, &mut |seq, leaf| {
             if let Some(Entry::Key(KeyEntry { vkey, .. })) = Entry::parse(leaf)
-                && seq < self.stated.size
+                && seq < self.stated.head.size
                 && !keys.iter().any(|key| *key == vkey)
             {
                 keys.push(vkey.into_owned());

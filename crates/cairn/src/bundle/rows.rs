@@ -45,10 +45,7 @@ impl<'a> Rows<'a> {
         if known.tasks.len().max(known.sessions.len()).max(known.thoughts.len()) > MAX_KNOWN {
             *known = Known::default();
         }
-        let (size, _) = tx.head()?;
-        let hashes = tx.nodes(&Edge::nodes_needed(size))?;
-        let edge = Edge::load(size, hashes)
-            .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?;
+        let edge = tx.edge()?;
         let (tasks, sessions, memories) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Rows { tx, edge, known, tasks, sessions, memories })
     }
@@ -81,13 +78,8 @@ impl<'a> Rows<'a> {
         };
         let hash = leaf_hash(entry.bytes.as_bytes());
         self.tx.insert_entry(self.edge.size(), kind, entry.bytes.as_bytes(), &hash)?;
-        let (tx, mut nodes) = (&mut *self.tx, Ok(()));
-        self.edge.push(hash, &mut |node| {
-            if nodes.is_ok() {
-                nodes = tx.insert_node(&node);
-            }
-        });
-        nodes
+        self.edge.push(hash, &mut |_| {});
+        Ok(())
     }
 
     /// Erases what was written before the redaction that was just inserted; returns what it was.
@@ -119,7 +111,7 @@ impl<'a> Rows<'a> {
         for head in self.memories.values() {
             self.tx.set_memory(head)?;
         }
-        self.tx.set_log(self.edge.size(), &self.edge.root())
+        self.tx.set_log(&self.edge)
     }
 
     fn thought(&mut self, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
 use cairn_core::entry::KeyOp;
-use cairn_core::log::{Checkpoint, CheckpointNote, Edge, consistency, leaf_hash};
+use cairn_core::log::{Checkpoint, CheckpointNote, Edge, NodeSource, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
@@ -18,6 +18,7 @@ use super::{Stated, proof_error};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::store::{LogHead, Store, StoreError};
+use crate::tree;
 use crate::writer::Writer;
 
 /// How an entry about keys can be told from others without reading all of it.
@@ -163,9 +164,10 @@ impl Maker {
         let mut edge = match before {
             None => Edge::empty(),
             Some(before) => {
+                let mut nodes = tree::nodes(&*self.store);
                 let hashes = Edge::nodes_needed(before.size())
                     .into_iter()
-                    .map(|(level, index)| self.store.node(level, index))
+                    .map(|(level, index)| nodes.node(level, index))
                     .collect::<std::result::Result<Vec<_>, _>>()?;
                 Edge::load(before.size(), hashes)
                     .filter(|edge| edge.root() == before.root())
@@ -234,8 +236,7 @@ impl Maker {
         let mut note = CheckpointNote::from(checkpoint.clone());
         let Some(signer) = signer else { return Ok((note, Vec::new())) };
         let mut growth = |old: u64| {
-            consistency(old, checkpoint.size(), &mut |level, index| self.store.node(level, index))
-                .map_err(proof_error)
+            consistency(old, checkpoint.size(), &mut tree::nodes(&*self.store)).map_err(proof_error)
         };
         let signatures = signer.sign(checkpoint, &mut growth).map_err(not_signed)?;
         for signature in signatures {
@@ -293,7 +294,7 @@ impl Maker {
             .map(|(_, head)| (head.size, head))
             .collect();
         let own = |(size, head): (u64, &SeenHead)| {
-            let root = cairn_core::log::root(size, &mut |level, index| self.store.node(level, index))?;
+            let root = cairn_core::log::root(size, &mut tree::nodes(&*self.store))?;
             let stated = self.store.checkpoint(size)?.is_some_and(|(stated, _)| stated == size);
             let at = if root == head.root { &head.at } else { &newest.at };
             Ok(SeenHead { size, root, at: at.clone(), stated })

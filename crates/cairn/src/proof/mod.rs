@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{Damage, StoreError};
+use crate::tree;
 
 pub(crate) use heads::canonical;
 pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name};
@@ -130,8 +131,7 @@ impl Cairn {
         let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size > seq);
         let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("log entry {seq}")))?;
         let store = &self.inner.store;
-        let proof = inclusion(seq, checkpoint.size, &mut |level, index| store.node(level, index))
-            .map_err(proof_error)?;
+        let proof = inclusion(seq, checkpoint.size, &mut tree::nodes(&**store)).map_err(proof_error)?;
         let mut leaf = None;
         store.leaves(seq, seq + 1, &mut |bytes, hash| {
             let sound = cairn_core::log::leaf_hash(bytes).0 == hash;
@@ -160,7 +160,7 @@ impl Cairn {
         let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size >= old_size);
         let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("the first {old_size} entries")))?;
         let store = &self.inner.store;
-        let mut node = |level, index| store.node(level, index);
+        let mut node = tree::nodes(&**store);
         let proof = consistency(old_size, checkpoint.size, &mut node).map_err(proof_error)?;
         let old_root = cairn_core::log::root(old_size, &mut node)?;
         let report = cairn_core::log::Growth::new(old_size, proof.clone(), make::parse(&checkpoint.note)?)

@@ -11,6 +11,7 @@ use crate::handle::Cairn;
 use crate::options::Durability;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{LogHead, LogReader, Opening, Store, StoreError};
+use crate::tree;
 use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideKey, Reason, Report};
 
 impl Cairn {
@@ -136,7 +137,7 @@ fn look(heads: &HeadFolder, store: &dyn Store, path: &Path) -> Result<Comparison
 }
 
 fn root_at(store: &dyn Store, size: u64) -> Result<Sha, StoreError> {
-    cairn_core::log::root(size, &mut |level, index| store.node(level, index))
+    cairn_core::log::root(size, &mut tree::nodes(store))
 }
 
 /// Looks into copies that are files on this machine, to tell a fork from an older state, and to say exactly where a fork

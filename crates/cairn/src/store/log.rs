@@ -1,8 +1,8 @@
-//! The log: entries, the nodes of the tree over them, checkpoints.
+//! The log: entries, the tree over them, checkpoints.
 
 use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
-use cairn_core::log::Node;
+use cairn_core::log::Edge;
 
 use super::{LogHead, Result, Scanned, Totals};
 
@@ -10,8 +10,10 @@ use super::{LogHead, Result, Scanned, Totals};
 pub trait LogReader {
     /// The log's head.
     fn head(&self) -> Result<LogHead>;
-    /// One node of the tree; level 0 is the hash of an entry.
-    fn node(&self, level: u8, index: u64) -> Result<Sha>;
+    /// The stored hashes of the entries in a range of the log, in order, without those that are missing.
+    fn leaf_hashes(&self, from: u64, to: u64) -> Result<Vec<Sha>>;
+    /// The hashes of a tile of the tree, as far as there are.
+    fn tile(&self, level: u8, index: u64) -> Result<Vec<Sha>>;
     /// Visits the bytes of entries in a range of the log, in order, with the hashes stored beside them.
     fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
     /// The note of the newest checkpoint of at most that size.
@@ -26,20 +28,16 @@ pub trait LogAppend {
     fn is_full(&self) -> bool {
         false
     }
-    /// Entries in the log, and the root of the tree over them.
-    fn head(&mut self) -> Result<(u64, Sha)>;
-    /// Nodes of the tree, by level and index, in the order in which they are asked for; level 0 is the hash of an entry.
-    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>>;
+    /// The right edge of the tree over the log.
+    fn edge(&mut self) -> Result<Edge>;
     /// The bytes of an entry.
     fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// Whether any entry of the log is about keys.
     fn is_keyed(&mut self) -> Result<bool>;
     /// Adds an entry of the log.
     fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()>;
-    /// Adds an interior node of the tree.
-    fn insert_node(&mut self, node: &Node) -> Result<()>;
     /// Moves the log's head.
-    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()>;
+    fn set_log(&mut self, edge: &Edge) -> Result<()>;
     /// Adds a checkpoint, or signatures to the one of that size.
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()>;
 }
@@ -50,10 +48,12 @@ pub trait LogAudit {
     fn head(&self) -> Result<LogHead>;
     /// Entries and thoughts in the range, as stored, in order.
     fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
-    /// Interior nodes of a level in the range of indexes, in order.
-    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
-    /// One node of the tree; level 0 is the hash of an entry.
-    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>>;
+    /// The edge of the tree, as stored.
+    fn edge(&self) -> Result<Vec<u8>>;
+    /// The stored hashes of the entries in a range of the log, in order: where, and the hash.
+    fn leaf_hashes(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// The hashes of a tile of the tree, as stored; none if there is no such row.
+    fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>>;
     /// The bytes of an entry.
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// The position of the newest entry that is there.

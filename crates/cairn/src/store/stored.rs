@@ -5,8 +5,8 @@
 pub struct Totals {
     /// Entries.
     pub entries: u64,
-    /// Interior nodes of the tree.
-    pub nodes: u64,
+    /// Tiles of the tree.
+    pub tiles: u64,
     /// Thoughts.
     pub thoughts: u64,
     /// Snapshots.
@@ -27,7 +27,7 @@ impl Totals {
     /// Adds those of another part.
     pub fn add(&mut self, other: &Totals) {
         self.entries += other.entries;
-        self.nodes += other.nodes;
+        self.tiles += other.tiles;
         self.thoughts += other.thoughts;
         self.contexts += other.contexts;
         self.events += other.events;

@@ -1,6 +1,5 @@
 //! Verifying one session or task: its own records and links, and that each stands in the log.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use cairn_core::entry::EntryKind;
@@ -12,9 +11,7 @@ use super::redaction::{self, Redactions};
 use super::{Cause, Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::{Error, Result};
 use crate::store::{Audit, ChainOf, LogHead, Store, StoreError};
-
-/// Nodes of the tree kept while proofs are made; neighbours share most of theirs.
-const REMEMBERED_NODES: usize = 1 << 16;
+use crate::tree::{Nodes, audited};
 
 /// Verifies the thoughts of one session or task.
 pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Report> {
@@ -30,8 +27,8 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Re
         return Err(Error::NotFound { what: table, id: name.to_string() });
     };
     let mut findings = Findings::default();
-    let mut checker = Checker::new(&*audit, &head.origin, derived_through);
-    let mut nodes = Nodes::new(&*audit);
+    let mut checker = Checker::new(&*audit, &head, derived_through);
+    let mut nodes = audited(&*audit, head.size);
 
     let recomputed = root(head.size, &mut nodes)?;
     if recomputed != head.root {
@@ -103,7 +100,7 @@ pub fn verify(store: &dyn Store, of: ChainOf<'_>, watch: Watch<'_>) -> Result<Re
         findings.add(Finding::new(Reason::IndexMismatch, table, message).field("length", next, length));
     }
     name_missing(&*audit, &head, (table, name, counter), missing, &mut findings)?;
-    check_redactions(&mut checker, &mut nodes, of, &head, &mut findings)?;
+    check_redactions(&*audit, &mut checker, &mut nodes, of, &head, &mut findings)?;
     let Redactions { list: redacted, total: redacted_total, .. } = checker.redactions;
     let mut notes =
         vec![format!("only {table} `{name}` was checked; `cairn verify` without it checks everything")];
@@ -161,13 +158,13 @@ fn name_missing(
 
 /// Checks the redactions of thoughts of this chain: they stand elsewhere in the log.
 fn check_redactions(
+    audit: &dyn Audit,
     checker: &mut Checker<'_>,
     nodes: &mut Nodes<'_>,
     of: ChainOf<'_>,
     head: &LogHead,
     findings: &mut Findings,
 ) -> Result<()> {
-    let audit = nodes.audit;
     for (seq, target) in checker.redactions.places(audit)? {
         let mut place = None;
         audit.scan(target, target + 1, &mut |scanned| {
@@ -227,8 +224,8 @@ pub(super) fn check_entry(
 ) -> Result<Option<Finding>> {
     let head = audit.head()?;
     let mut findings = Findings::default();
-    let mut checker = Checker::new(audit, &head.origin, -1);
-    let mut nodes = Nodes::new(audit);
+    let mut checker = Checker::new(audit, &head, -1);
+    let mut nodes = audited(audit, head.size);
     let mut checked = Ok(());
     let mut entries = 0;
     audit.scan(seq, seq + 1, &mut |scanned| {
@@ -244,34 +241,4 @@ pub(super) fn check_entry(
         findings.add(Finding::new(Reason::LeafMismatch, "entry", message).at(seq));
     }
     Ok(findings.sorted().0.into_iter().next())
-}
-
-/// Nodes as stored, the recent ones remembered.
-pub(crate) struct Nodes<'a> {
-    audit: &'a dyn Audit,
-    known: HashMap<(u8, u64), cairn_core::Sha>,
-}
-
-impl<'a> Nodes<'a> {
-    /// Starts with nothing remembered.
-    pub fn new(audit: &'a dyn Audit) -> Nodes<'a> {
-        Nodes { audit, known: HashMap::new() }
-    }
-}
-
-impl cairn_core::log::NodeSource for Nodes<'_> {
-    type Error = StoreError;
-
-    fn node(&mut self, level: u8, index: u64) -> std::result::Result<cairn_core::Sha, StoreError> {
-        if let Some(hash) = self.known.get(&(level, index)) {
-            return Ok(*hash);
-        }
-        // A missing node makes the proof fail, which is what will be reported.
-        let hash = self.audit.node(level, index)?.unwrap_or(cairn_core::Sha::ZERO);
-        if self.known.len() > REMEMBERED_NODES {
-            self.known.clear();
-        }
-        self.known.insert((level, index), hash);
-        Ok(hash)
-    }
 }

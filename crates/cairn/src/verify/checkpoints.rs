@@ -9,12 +9,12 @@ use cairn_core::log::{CheckpointNote, root};
 use cairn_core::note::{KeyId, Signature, VerifyingKey};
 use serde::Serialize;
 
-use super::chain::Nodes;
 use super::trust::{Trust, TrustedKey};
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
 use crate::proof::{Remembered, SeenCopy, SeenHead, Standing, compare};
 use crate::store::{Audit, LogHead, StoreError};
+use crate::tree::Nodes;
 
 /// What the verifier brings along. Nothing of it comes from the database.
 #[derive(Debug, Clone, Default)]
@@ -79,12 +79,12 @@ pub struct Coverage {
 /// Checks all of it against a tree whose nodes were found to be right.
 pub fn check(
     audit: &dyn Audit,
+    nodes: &mut Nodes<'_>,
     head: &LogHead,
     outside: &Outside,
     findings: &mut Findings,
 ) -> Result<Coverage> {
     let mut coverage = Coverage::default();
-    let mut nodes = Nodes::new(audit);
     let mut notes = Vec::new();
     let mut sizes = HashSet::new();
     let mut failed: Result<()> = Ok(());
@@ -94,7 +94,7 @@ pub fn check(
         }
         coverage.checkpoints += 1;
         sizes.insert(size);
-        match check_one(head, size, text, &mut nodes) {
+        match check_one(head, size, text, nodes) {
             Ok(Ok(note)) => notes.push(note),
             Ok(Err(finding)) => findings.add(finding),
             Err(error) => failed = Err(error),
@@ -103,8 +103,8 @@ pub fn check(
     failed?;
     coverage.stated = notes.last().map_or(0, |note| note.checkpoint().size());
     check_signatures(audit, outside, &notes, &mut coverage, findings)?;
-    check_remembered(head, outside, &sizes, &mut nodes, &mut coverage, findings)?;
-    check_witnesses(head, outside, &mut nodes, &mut coverage, findings)?;
+    check_remembered(head, outside, &sizes, nodes, &mut coverage, findings)?;
+    check_witnesses(head, outside, nodes, &mut coverage, findings)?;
     Ok(coverage)
 }
 

@@ -30,7 +30,7 @@ fn differs(audit: &dyn Audit, stored: &StoredFold<'_>) -> Result<Option<Finding>
         let finding = Finding::differs(Reason::IndexMismatch, "fold", &what, field, expected, actual);
         // It is made of the events, which are checked themselves.
         let of_session = Cause::Of("session", stored.session_id.unwrap_or_default().to_string());
-        Ok(Some(finding.unless(of_session).unless(Cause::Index("event"))))
+        Ok(Some(finding.unless(of_session).unless(Cause::Index("event")).unless(Cause::Index("session"))))
     };
     let Some(session_id) = stored.session_id else {
         return finding("session_no", "a session", "none");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn_core::Sha;
 use cairn_core::entry::{Entry, EntryKind, Genesis, RedactionEntry, ThoughtEntry, metadata_commitment};
-use cairn_core::log::{leaf_hash, node_hash};
+use cairn_core::log::{NodeSource, ProofError, TILE_WIDTH, inclusion, leaf_hash, subtree, verify_inclusion};
 use cairn_core::thought::{TaskLink, chain_hash, task_hash};
 use serde_json::Value;
 
@@ -14,7 +14,8 @@ use super::redaction::{InLog, Redactions};
 use super::time::Times;
 use super::{Cause, Finding, Reason};
 use crate::seal;
-use crate::store::{Audit, Scanned, StoreError, StoredEntry, StoredThought};
+use crate::store::{Audit, LogHead, Scanned, StoreError, StoredEntry, StoredThought};
+use crate::tree::audited;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -26,7 +27,7 @@ const REMEMBERED_LABELS: usize = 1 << 15;
 /// Checks entries one after the other; remembers recent ones, since most links go to those.
 pub struct Checker<'a> {
     audit: &'a dyn Audit,
-    origin: &'a str,
+    head: &'a LogHead,
     /// The last entry that the derived tables cover.
     derived_through: i64,
     parents: Vec<Parent>,
@@ -61,10 +62,10 @@ struct Parent {
 
 impl<'a> Checker<'a> {
     /// Starts with nothing remembered.
-    pub fn new(audit: &'a dyn Audit, origin: &'a str, derived_through: i64) -> Checker<'a> {
+    pub fn new(audit: &'a dyn Audit, head: &'a LogHead, derived_through: i64) -> Checker<'a> {
         Checker {
             audit,
-            origin,
+            head,
             derived_through,
             parents: vec![Parent::default(); REMEMBERED_PARENTS],
             task_heads: HashMap::new(),
@@ -165,23 +166,38 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the tree was built from an entry of this hash, as far as the node above it tells.
+    /// Whether the tree was built from an entry of this hash, as far as the stored tree tells: a tile, or the root.
     fn is_in_tree(&self, seq: u64, hash: &Sha) -> Result<bool> {
-        let (Some(node), Some(beside)) = (self.audit.node(1, seq / 2)?, self.audit.node(0, seq ^ 1)?) else {
-            return Ok(true);
+        let mut nodes = audited(self.audit, self.head.size);
+        let block = seq / TILE_WIDTH;
+        let tile = self.audit.tile(1, block / TILE_WIDTH)?.unwrap_or_default();
+        let Some(stored) = tile.as_chunks::<32>().0.get((block % TILE_WIDTH) as usize) else {
+            let proof = inclusion(seq, self.head.size, &mut nodes).map_err(|error| match error {
+                ProofError::Source(error) => error,
+                other => StoreError::Damaged(other.to_string()),
+            })?;
+            return Ok(verify_inclusion(hash, seq, self.head.size, &proof, &self.head.root));
         };
-        let (left, right) = if seq.is_multiple_of(2) { (hash, &beside) } else { (&beside, hash) };
-        Ok(node_hash(left, right) == node)
+        let mut leaves = Vec::with_capacity(TILE_WIDTH as usize);
+        for leaf in block * TILE_WIDTH..(block + 1) * TILE_WIDTH {
+            leaves.push(if leaf == seq { *hash } else { nodes.node(0, leaf)? });
+        }
+        Ok(subtree(leaves).0 == *stored)
     }
 
     fn check_genesis(&mut self, seq: u64, entry: &StoredEntry<'_>) -> Option<Finding> {
         self.leaf.clear();
         let timestamp = leaf_text(entry.leaf, "timestamp").unwrap_or_default();
-        Genesis { origin: self.origin.into(), seq: 0, timestamp: timestamp.into() }.write(&mut self.leaf);
+        Genesis { origin: self.head.origin.as_str().into(), seq: 0, timestamp: timestamp.into() }
+            .write(&mut self.leaf);
         (seq != 0 || self.leaf != entry.leaf).then(|| {
             let in_log = leaf_text(entry.leaf, "origin").unwrap_or_else(|| "something else".to_string());
             let message = "the database names another log than the first entry of the log does".to_string();
-            Finding::new(Reason::LeafMismatch, "log", message).at(seq).field("origin", in_log, self.origin)
+            Finding::new(Reason::LeafMismatch, "log", message).at(seq).field(
+                "origin",
+                in_log,
+                &self.head.origin,
+            )
         })
     }
 

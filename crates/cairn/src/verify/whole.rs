@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_core::Sha;
-use cairn_core::log::{Edge, Node};
+use cairn_core::log::{Edge, TILE_HEIGHT, TILE_WIDTH, subtree};
 
 use super::checkpoints::{self, Outside};
 use super::fold;
@@ -14,22 +14,23 @@ use super::time::Times;
 use super::{Cause, Finding, Findings, Progress, Reason, Report, Watch};
 use crate::error::{Error, Result};
 use crate::store::{Audit, LogHead, Store, StoreError, Totals};
+use crate::tree::recomputed;
 
-/// Leaves are checked in chunks of this many, each a complete subtree.
-const CHUNK_LEVEL: u8 = 12;
-const CHUNK: u64 = 1 << CHUNK_LEVEL;
+/// Leaves are checked in chunks of this many.
+const CHUNK: u64 = 16 * TILE_WIDTH;
 
-/// What a chunk adds to the tree.
-enum Subtree {
-    Complete {
-        root: Sha,
-        /// Whether something in it has a finding, so that what stands above it must differ.
-        damaged: bool,
-    },
-    /// The last chunk, as single leaves.
-    Leaves { leaves: Vec<Sha>, damaged: bool },
-    /// An entry is missing, so there is no hash.
-    Broken,
+/// What a block of at most [`TILE_WIDTH`] entries adds to the tree.
+struct Block {
+    hashes: Hashes,
+    /// Whether an entry of it has a finding, so that what stands above it must differ.
+    damaged: bool,
+}
+
+enum Hashes {
+    /// The root over a complete block.
+    Root(Sha),
+    /// The entries of the last block.
+    Leaves(Vec<Sha>),
 }
 
 /// What was found in a part of the log.
@@ -42,7 +43,8 @@ struct Part {
     times: Times,
     redacted: Vec<RedactedRecord>,
     redacted_total: u64,
-    chunks: Vec<Subtree>,
+    /// None once an entry is missing.
+    blocks: Option<Vec<Block>>,
 }
 
 /// Verifies everything.
@@ -61,8 +63,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     let (parts, unchecked) =
         check_parts(audits, &within, derived_through, watch, &mut findings, &mut unread)?;
 
-    let mut tree = Some(Edge::empty()).filter(|_| unread.is_none());
-    let mut damaged = false;
+    let mut tree = Some(Tree::default()).filter(|_| unread.is_none());
     let (mut counted, mut actions) = (Totals::default(), 0);
     let mut times = Times::default();
     let (mut redacted, mut redacted_total) = (Vec::new(), 0);
@@ -73,18 +74,17 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
         counted.add(&part.counted);
         actions += part.actions;
         times.append(part.from, part.times);
-        for subtree in part.chunks {
-            tree = read(&mut unread, add_to_tree(tree, subtree, &*audit, &mut damaged, &mut findings))?
-                .flatten();
-        }
+        tree = match (tree, part.blocks) {
+            (Some(tree), Some(blocks)) => tree.add(blocks)?,
+            _ => None,
+        };
     }
-    let root = tree.map(|tree| tree.root());
-    if let Some(root) = root.filter(|root| *root != head.root && !damaged) {
-        let message = "the stored root of the log is not the root of its entries";
-        findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, head.root));
+    let root = tree.as_ref().map(|tree| tree.edge.root());
+    if let Some(tree) = &tree {
+        read(&mut unread, check_tree(&*audit, &head, derived_through, tree, &mut findings))?;
     }
     if unread.is_none() {
-        read(&mut unread, check_totals(&*audit, &head, &counted, &mut findings))?;
+        read(&mut unread, check_totals(&*audit, &head, derived_through, &counted, &mut findings))?;
         check_derived(&head, derived_through, listed_actions, actions, &mut findings);
     }
     read(&mut unread, audit.heads_schema_and_documents(&mut |finding| findings.add(finding)))?;
@@ -99,8 +99,11 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     notes.extend(unchecked);
     notes.extend(times.note_of());
     // Without a tree there is nothing that a statement about it could be held against.
-    let coverage = match root {
-        Some(_) => read(&mut unread, checkpoints::check(&*audit, &head, outside, &mut findings))?,
+    let coverage = match tree {
+        Some(tree) => {
+            let mut nodes = recomputed(&*audit, head.size, tree.computed);
+            read(&mut unread, checkpoints::check(&*audit, &mut nodes, &head, outside, &mut findings))?
+        }
         None => None,
     };
     if let Some(what) = unread {
@@ -217,7 +220,7 @@ fn check_parts(
     })
 }
 
-/// Checks the entries and tree nodes of some chunks.
+/// Checks the entries of some chunks.
 fn check_part(
     audit: &dyn Audit,
     head: &LogHead,
@@ -225,17 +228,18 @@ fn check_part(
     chunks: std::ops::Range<u64>,
     advance: &dyn Fn(u64) -> std::result::Result<(), StoreError>,
 ) -> std::result::Result<Part, StoreError> {
-    let mut checker = Checker::new(audit, &head.origin, derived_through);
+    let mut checker = Checker::new(audit, head, derived_through);
     checker.redactions.counted_at = Some(head.size);
     let mut findings = Findings::default();
-    let mut subtrees = Vec::new();
+    let mut blocks = Some(Vec::new());
     let from = chunks.start * CHUNK;
     for chunk in chunks {
         let from = chunk * CHUNK;
         let to = (from + CHUNK).min(head.size);
-        subtrees.push(match check_entries(audit, &mut checker, from, to, &mut findings)? {
-            None => Subtree::Broken,
-            Some(leaves) => check_nodes(audit, from, leaves, &mut findings)?,
+        let leaves = check_entries(audit, &mut checker, from, to, &mut findings)?;
+        blocks = blocks.zip(leaves).map(|(mut blocks, leaves)| {
+            blocks.extend(in_blocks(from, &leaves, &findings));
+            blocks
         });
         checker.causes.drain(..).for_each(|cause| findings.explain(cause));
         advance(to - from)?;
@@ -257,7 +261,7 @@ fn check_part(
         times: checker.times,
         redacted: checker.redactions.list,
         redacted_total: checker.redactions.total,
-        chunks: subtrees,
+        blocks,
     })
 }
 
@@ -309,121 +313,169 @@ pub fn missing(from: u64, to: u64) -> Finding {
     Finding::new(Reason::MissingRecord, "entry", message).at(from)
 }
 
-/// Builds the subtree over `leaves` and compares its inside with what is stored.
-///
-/// Above an entry with a finding every node differs, and above a node that differs as well: that is the same damage, and
-/// the lowest of them names it.
-fn check_nodes(
-    audit: &dyn Audit,
-    from: u64,
-    leaves: Vec<Sha>,
-    findings: &mut Findings,
-) -> std::result::Result<Subtree, StoreError> {
-    let mut levels: Vec<Vec<Sha>> = vec![Vec::new(); usize::from(CHUNK_LEVEL) + 1];
-    let mut edge = Edge::empty();
-    for leaf in &leaves {
-        edge.push(*leaf, &mut |node| levels[usize::from(node.level)].push(node.hash));
-    }
-    let mut below: Vec<bool> = (from..).take(leaves.len()).map(|seq| findings.is_at(seq)).collect();
-    let mut damaged = below.contains(&true);
-    let mut lowest: Vec<(Node, Option<Sha>)> = Vec::new();
-    for (level, hashes) in (0u8..).zip(&levels).skip(1) {
-        let first = from >> level;
-        let mut stored: Vec<Option<Sha>> = vec![None; hashes.len()];
-        audit.nodes(level, first, first + hashes.len() as u64, &mut |index, hash| {
-            if let Some(slot) = stored.get_mut((index - first) as usize) {
-                *slot = hash.try_into().ok().map(Sha);
-            }
-        })?;
-        let differ: Vec<bool> =
-            hashes.iter().zip(&stored).map(|(hash, stored)| *stored != Some(*hash)).collect();
-        // A node that differs under one that does not was changed itself. Under one that differs as well, the entries
-        // were.
-        for (node, stored) in lowest {
-            let of_entries = differ.get((node.index / 2 - first) as usize) == Some(&true);
-            damaged |= of_entries;
-            findings.add(if of_entries {
-                entries_differ(&node, stored)
-            } else {
-                node_differs(&node, stored)
-            });
-        }
-        lowest = (0..hashes.len())
-            .filter(|at| differ[*at] && !below[2 * at] && !below[2 * at + 1])
-            .map(|at| (Node { level, index: first + at as u64, hash: hashes[at] }, stored[at]))
-            .collect();
-        below = differ;
-    }
-    lowest.into_iter().for_each(|(node, stored)| findings.add(node_differs(&node, stored)));
-    Ok(match leaves.len() as u64 {
-        CHUNK => Subtree::Complete { root: edge.root(), damaged },
-        _ => Subtree::Leaves { leaves, damaged },
-    })
+/// The blocks of the entries from `from` on.
+fn in_blocks(from: u64, leaves: &[Sha], findings: &Findings) -> Vec<Block> {
+    let starts = (from..).step_by(TILE_WIDTH as usize);
+    let blocks = starts.zip(leaves.chunks(TILE_WIDTH as usize));
+    let block = |(from, leaves): (u64, &[Sha])| Block {
+        damaged: (from..).take(leaves.len()).any(|seq| findings.is_at(seq)),
+        hashes: match leaves.len() as u64 {
+            TILE_WIDTH => Hashes::Root(subtree(leaves.to_vec())),
+            _ => Hashes::Leaves(leaves.to_vec()),
+        },
+    };
+    blocks.map(block).collect()
 }
 
-/// Says that a node is not that of the entries below it.
-fn node_differs(node: &Node, stored: Option<Sha>) -> Finding {
-    let message =
-        format!("node {} of level {} of the log's tree is not that of its entries", node.index, node.level);
-    of_node(node, message).field("hash", node.hash, shown(stored))
+/// The tree, computed from the entries.
+struct Tree {
+    edge: Edge,
+    /// The roots over complete blocks, which the tiles of level 1 should hold.
+    computed: Vec<Sha>,
+    /// Whether a block has a finding.
+    damaged: Vec<bool>,
+}
+
+impl Default for Tree {
+    fn default() -> Tree {
+        Tree { edge: Edge::empty(), computed: Vec::new(), damaged: Vec::new() }
+    }
+}
+
+impl Tree {
+    fn add(mut self, blocks: Vec<Block>) -> Result<Option<Tree>> {
+        for block in blocks {
+            self.damaged.push(block.damaged);
+            match block.hashes {
+                Hashes::Root(root) => {
+                    self.computed.push(root);
+                    self.edge
+                        .push_subtree(TILE_HEIGHT, root, &mut |_| {})
+                        .map_err(|error| StoreError::Other(error.to_string()))?;
+                }
+                Hashes::Leaves(leaves) => {
+                    leaves.into_iter().for_each(|leaf| self.edge.push(leaf, &mut |_| {}))
+                }
+            }
+        }
+        Ok(Some(self))
+    }
+}
+
+/// Compares what is stored of the tree with what its entries give.
+fn check_tree(
+    audit: &dyn Audit,
+    head: &LogHead,
+    derived_through: i64,
+    tree: &Tree,
+    findings: &mut Findings,
+) -> std::result::Result<(), StoreError> {
+    let root = tree.edge.root();
+    let damaged = tree.damaged.contains(&true);
+    let differing = check_tiles(audit, head, derived_through, tree)?;
+    if root == head.root {
+        differing.tiles.into_iter().for_each(|finding| findings.add(finding));
+        if audit.edge()? != tree.edge.to_bytes() {
+            let message = "the stored edge of the log's tree is not that of its entries";
+            findings.add(Finding::new(Reason::LeafMismatch, "log", message));
+        }
+    } else if !damaged {
+        // Where a block is not the one that its tile was made of, the entries were changed, and not the root.
+        match differing.blocks.is_empty() {
+            true => {
+                let message = "the stored root of the log is not the root of its entries";
+                findings
+                    .add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, head.root));
+            }
+            false => differing.blocks.into_iter().for_each(|finding| findings.add(finding)),
+        }
+    }
+    Ok(())
+}
+
+/// What differs between tiles and entries, seen from both sides.
+#[derive(Default)]
+struct Differing {
+    tiles: Vec<Finding>,
+    blocks: Vec<Finding>,
+}
+
+fn check_tiles(
+    audit: &dyn Audit,
+    head: &LogHead,
+    derived_through: i64,
+    tree: &Tree,
+) -> std::result::Result<Differing, StoreError> {
+    let mut differing = Differing::default();
+    let complete = (covered(head, derived_through) / TILE_WIDTH) as usize;
+    let mut expected = tree.computed[..tree.computed.len().min(complete)].to_vec();
+    for level in 1u8.. {
+        for (index, hashes) in (0u64..).zip(expected.chunks(TILE_WIDTH as usize)) {
+            let stored = audit.tile(level, index)?.unwrap_or_default();
+            let stored = stored.as_chunks::<32>();
+            let same = |at: usize| stored.0.get(at) == Some(&hashes[at].0);
+            let Some(at) = (0..hashes.len()).find(|at| !same(*at)) else {
+                if stored.0.len() > hashes.len() || !stored.1.is_empty() {
+                    differing.tiles.push(tile_differs(level, index, hashes.len()));
+                }
+                continue;
+            };
+            differing.tiles.push(tile_differs(level, index, at));
+            if level == 1 {
+                let blocks = (at..hashes.len()).filter(|at| !same(*at));
+                let first = |at: usize| index * TILE_WIDTH + at as u64;
+                let undamaged = blocks.map(first).filter(|block| !tree.damaged[*block as usize]);
+                differing.blocks.extend(undamaged.map(block_differs));
+            }
+        }
+        expected =
+            expected.chunks_exact(TILE_WIDTH as usize).map(|hashes| subtree(hashes.to_vec())).collect();
+        if expected.is_empty() {
+            break;
+        }
+    }
+    Ok(differing)
+}
+
+/// How many entries the derived tables cover.
+fn covered(head: &LogHead, derived_through: i64) -> u64 {
+    u64::try_from(derived_through).map_or(0, |through| head.size.min(through.saturating_add(1)))
+}
+
+/// How many tiles there are over so many entries.
+fn tiles_of(entries: u64) -> u64 {
+    let levels = (1..8).map(|level| entries >> (u32::from(TILE_HEIGHT) * level));
+    levels.map(|hashes| hashes.div_ceil(TILE_WIDTH)).sum()
+}
+
+/// Says that a tile is not that of the entries below it.
+fn tile_differs(level: u8, index: u64, at: usize) -> Finding {
+    let message = format!(
+        "tile {index} of level {level} of the log's tree is not that of its entries, from hash {at} on"
+    );
+    Finding::new(Reason::LeafMismatch, "tile", message).unless(Cause::Index("tile"))
 }
 
 /// Says that entries are not those that the tree was built from.
-fn entries_differ(node: &Node, stored: Option<Sha>) -> Finding {
-    let first = node.index << node.level;
-    let last = first + (1 << node.level) - 1;
+fn block_differs(block: u64) -> Finding {
+    let (first, last) = (block * TILE_WIDTH, (block + 1) * TILE_WIDTH - 1);
     let message = format!("the log's tree was built from others than log entries {first} to {last}");
-    Finding { table: "entry", ..of_node(node, message).field("hash", shown(stored), node.hash) }
-}
-
-fn of_node(node: &Node, message: String) -> Finding {
-    let finding = Finding::new(Reason::LeafMismatch, "node", message).at(node.index << node.level);
-    finding.unless(Cause::Index("node"))
-}
-
-fn shown(stored: Option<Sha>) -> String {
-    stored.map_or("no hash".to_string(), |hash| hash.to_string())
-}
-
-/// Adds a chunk to the tree and compares the nodes above it; none once a chunk is broken.
-fn add_to_tree(
-    tree: Option<Edge>,
-    subtree: Subtree,
-    audit: &dyn Audit,
-    damaged: &mut bool,
-    findings: &mut Findings,
-) -> Result<Option<Edge>> {
-    let Some(mut tree) = tree else { return Ok(None) };
-    let mut above = Vec::new();
-    match subtree {
-        Subtree::Broken => return Ok(None),
-        Subtree::Complete { root, damaged: below } => {
-            *damaged |= below;
-            tree.push_subtree(CHUNK_LEVEL, root, &mut |node| above.push(node))
-                .map_err(|error| StoreError::Other(error.to_string()))?;
-        }
-        Subtree::Leaves { leaves, damaged: below } => {
-            *damaged |= below;
-            leaves.into_iter().for_each(|leaf| tree.push(leaf, &mut |_| {}));
-        }
-    }
-    for node in above {
-        let stored = audit.node(node.level, node.index)?;
-        if stored != Some(node.hash) && !*damaged {
-            findings.add(node_differs(&node, stored));
-        }
-    }
-    Ok(Some(tree))
+    Finding::new(Reason::LeafMismatch, "entry", message).at(first)
 }
 
 /// Whether there are rows beyond those that belong to the log.
-fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &mut Findings) -> Result<()> {
+fn check_totals(
+    audit: &dyn Audit,
+    head: &LogHead,
+    derived_through: i64,
+    counted: &Totals,
+    findings: &mut Findings,
+) -> Result<()> {
     let totals = audit.totals()?;
-    // A complete node stands over each aligned group of two, four, eight … leaves.
-    let expected_nodes: u64 = (1..64).map(|level| head.size >> level).sum();
+    let tiles = tiles_of(covered(head, derived_through));
     for (table, expected, actual) in [
         ("entry", head.size, totals.entries),
-        ("node", expected_nodes, totals.nodes),
+        ("tile", tiles, totals.tiles),
         ("thought", counted.thoughts, totals.thoughts),
         ("context", counted.contexts, totals.contexts),
         ("event", counted.events, totals.events),

@@ -15,7 +15,6 @@ pub struct Heads {
     pub(super) edge: Edge,
     pub(super) tasks: HashMap<String, TaskHead>,
     pub(super) sessions: HashMap<String, SessionHead>,
-    /// Thoughts never change, so these are true of every log that begins as this one does.
     pub(super) parents: HashMap<ThoughtId, ParentLink>,
     pub(super) memories: HashMap<String, MemoryHead>,
     /// How many snapshots there are, once somebody has asked.
@@ -50,53 +49,29 @@ impl Heads {
                 Need::Parent(id) => heads.parents.contains_key(id),
                 Need::Key(_) | Need::EventKey(_) | Need::Body(_) | Need::Brief(_) => false,
             });
-            match need {
-                // Forgotten only with the whole log.
-                Need::Parent(_) if is_remembered => {}
-                need if is_remembered => needs.remembered.push(need),
-                need => needs.unknown.push(need),
+            match is_remembered {
+                true => needs.remembered.push(need),
+                false => needs.unknown.push(need),
             }
         }
         needs
     }
 
-    /// The remembered heads if they still are those of the log. If it has grown since, its edge is read and what may have
-    /// moved is forgotten; if it is not the log that was left, everything is.
+    /// The remembered heads if they still are those of the log; otherwise its edge is all that is known of it.
     pub fn current<'h>(
         remembered: &'h mut Option<Heads>,
         tx: &mut dyn Append,
     ) -> Result<&'h mut Heads, StoreError> {
-        let (size, root) = tx.head()?;
-        let left = remembered.take();
-        let heads = match left {
-            Some(left) if left.edge.size() == size && left.edge.root() == root => left,
-            left => Heads::read(size, left, tx)?,
-        };
-        Ok(remembered.insert(heads))
-    }
-
-    fn read(size: u64, left: Option<Heads>, tx: &mut dyn Append) -> Result<Heads, StoreError> {
-        let left = left.filter(|left| left.edge.size() <= size);
-        let mut places = Edge::nodes_needed(size);
-        let nodes = places.len();
-        places.extend(left.iter().flat_map(|left| Edge::nodes_needed(left.edge.size())));
-        let mut hashes = tx.nodes(&places)?;
-        // If the tree over the first entries is still the one that was left, this is that log, and more.
-        let before = hashes.split_off(nodes);
-        let goes_on = |left: &Heads| {
-            let before = Edge::load(left.edge.size(), before);
-            before.is_some_and(|before| before.root() == left.edge.root())
-        };
-        let parents = left.filter(goes_on).map(|left| left.parents);
-        Ok(Heads {
-            edge: Edge::load(size, hashes)
-                .ok_or_else(|| StoreError::Damaged(format!("the log cannot have {size} entries")))?,
+        let edge = tx.edge()?;
+        let heads = remembered.take().filter(|left| left.edge == edge).unwrap_or_else(|| Heads {
+            edge,
             tasks: HashMap::new(),
             sessions: HashMap::new(),
-            parents: parents.unwrap_or_default(),
+            parents: HashMap::new(),
             memories: HashMap::new(),
             contexts: None,
-        })
+        });
+        Ok(remembered.insert(heads))
     }
 }
 

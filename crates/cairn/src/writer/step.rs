@@ -166,15 +166,9 @@ impl<'a> Step<'a> {
     pub(super) fn append(&mut self, kind: EntryKind) -> Result<()> {
         let hash = leaf_hash(self.leaf);
         self.tx.insert_entry(self.heads.edge.size(), kind, self.leaf, &hash)?;
-        let mut nodes = Ok(());
-        let tx = &mut *self.tx;
-        self.heads.edge.push(hash, &mut |node| {
-            if nodes.is_ok() {
-                nodes = tx.insert_node(&node);
-            }
-        });
+        self.heads.edge.push(hash, &mut |_| {});
         self.grew = true;
-        Ok(nodes?)
+        Ok(())
     }
 
     /// How many snapshots there are.
@@ -271,7 +265,7 @@ impl<'a> Step<'a> {
         for head in &self.moved.sessions {
             self.tx.set_session(head)?;
         }
-        self.tx.set_log(self.heads.edge.size(), &self.heads.edge.root())?;
+        self.tx.set_log(&self.heads.edge)?;
         Ok(true)
     }
 }

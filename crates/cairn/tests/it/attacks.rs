@@ -457,15 +457,15 @@ const CASES: [Case; 20] = [
         run: |scene| scene.attack(|sql| edit(sql, "UPDATE thought SET content = NULL WHERE seq = 31")),
     },
     Case {
-        what: "bit flipped in a stored entry or node",
+        what: "bit flipped in the stored edge of the tree",
         chains: No,
         trees: No,
         verify: Yes,
-        head: Yes,
-        words: "node",
+        head: No,
+        words: "edge",
         run: |scene| {
             scene.attack(|sql| {
-                edit(sql, "UPDATE node SET hash = CAST(substr(hash, 2) || substr(hash, 1, 1) AS BLOB) WHERE level = 5 AND idx = 0");
+                edit(sql, "UPDATE log SET edge = CAST(substr(edge, 2) || substr(edge, 1, 1) AS BLOB)");
             });
         },
     },

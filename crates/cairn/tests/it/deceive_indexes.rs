@@ -398,7 +398,7 @@ fn a_change_is_told_once_and_in_the_words_of_the_log() {
         ("a thought that is gone", "DELETE FROM thought WHERE seq = 7", "thought"),
         ("the bytes of an entry", "UPDATE entry SET leaf = replace(leaf, 'ada', 'bob') WHERE seq = 7", "entry"),
         ("a length", "UPDATE session SET length = length + 1 WHERE no = 1", "session"),
-        ("a node", "UPDATE node SET hash = zeroblob(32) WHERE level = 2 AND idx = 1", "node"),
+        ("the edge of the tree", "UPDATE log SET edge = zeroblob(length(edge))", "log"),
         ("a document", "UPDATE rag_documents SET node = '{\"id\":\"x\"}' WHERE no = (SELECT min(no) FROM rag_documents)", "rag_documents"),
     ] {
         let copy = Copy::of(&db);

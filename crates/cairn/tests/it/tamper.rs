@@ -81,6 +81,10 @@ pub fn filled() -> TestCairn {
     for target in blanked {
         db.redact(&Redact { target, actor: "ann".into(), reason: "a name".into() }).unwrap();
     }
+    // Enough of them for a tile of the tree.
+    let more = (0..200)
+        .map(|i| NewThought::new(ThoughtType::Plan, format!("one more, {i}")).session("long").agent("ada"));
+    more.map(|draft| db.record_async(draft)).collect::<Vec<_>>().into_iter().for_each(drop);
     // A search makes the index cover all of it.
     let query = cairn::SearchQuery { query: "thought".into(), ..Default::default() };
     assert!(!db.search(&query).unwrap().results.is_empty());
@@ -297,7 +301,7 @@ fn any_doubled_row_is_found() {
             matches!(
                 (table.as_str(), column),
                 (_, "seq" | "no" | "id" | "one" | "name" | "idempotency_key")
-                    | ("node", "idx")
+                    | ("tile", "idx")
                     | ("thought", "position" | "step_index")
                     | ("context" | "event", "position")
                     | ("memory" | "fold", "session_no")

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
-use cairn_core::log::Node;
+use cairn_core::log::Edge;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::Result;
 use super::batch::Batch;
 use super::connect::{Link, answered, in_time};
 use super::needs::Found;
 use super::row::get;
 use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
-use super::{Result, read};
 use crate::store::{LogAppend, Needs, StoreError};
 
 /// The most bytes of text in one transaction, more or less: others wait for it, and a message has at most a gigabyte.
@@ -77,16 +77,8 @@ impl LogAppend for PostgresAppend {
         self.bytes >= MAX_BYTES
     }
 
-    fn head(&mut self) -> Result<(u64, Sha)> {
-        Ok(self.head.place())
-    }
-
-    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
-        let found: Option<Vec<Sha>> = places.iter().map(|place| self.found.node(place)).collect();
-        match found {
-            Some(found) => Ok(found),
-            None => self.wait(async |link| read::nodes(link, places).await),
-        }
+    fn edge(&mut self) -> Result<Edge> {
+        Ok(self.head.edge.clone())
     }
 
     fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
@@ -108,13 +100,8 @@ impl LogAppend for PostgresAppend {
         Ok(())
     }
 
-    fn insert_node(&mut self, node: &Node) -> Result<()> {
-        self.batch.node(node);
-        Ok(())
-    }
-
-    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
-        self.batch.log(&self.head, size, root);
+    fn set_log(&mut self, edge: &Edge) -> Result<()> {
+        self.batch.log(&self.head, edge);
         Ok(())
     }
 

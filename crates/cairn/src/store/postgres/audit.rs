@@ -192,25 +192,24 @@ impl LogAudit for PostgresAudit {
         })
     }
 
-    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        let sql = "SELECT idx, 0::BIGINT, hash FROM node
-                   WHERE level = $4 AND idx > $1 AND idx < $5 AND $2 = 0::BIGINT ORDER BY idx LIMIT $3";
-        let values: [&(dyn ToSql + Sync); 2] = [&i32::from(level), &number(to)];
-        self.pages(sql, (number(from) - 1, 0), &values, &mut |row| {
+    fn edge(&self) -> Result<Vec<u8>> {
+        let found = self.one("SELECT edge FROM log", &[])?;
+        Ok(found.and_then(|row| value(&row, 0)).unwrap_or_default())
+    }
+
+    fn leaf_hashes(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        let sql = "SELECT seq, 0::BIGINT, hash FROM entry
+                   WHERE seq > $1 AND seq < $4 AND $2 = 0::BIGINT ORDER BY seq LIMIT $3";
+        self.pages(sql, (number(from) - 1, 0), &[&number(to)], &mut |row| {
             visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
             Ok(true)
         })
     }
 
-    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>> {
-        let found = match level {
-            0 => self.one("SELECT hash FROM entry WHERE seq = $1", &[&number(index)])?,
-            _ => self.one(
-                "SELECT hash FROM node WHERE level = $1 AND idx = $2",
-                &[&i32::from(level), &number(index)],
-            )?,
-        };
-        Ok(found.and_then(|row| sha(&row, 0)))
+    fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>> {
+        let sql = "SELECT hashes FROM tile WHERE level = $1 AND idx = $2";
+        let found = self.one(sql, &[&i32::from(level), &number(index)])?;
+        Ok(found.map(|row| value(&row, 0).unwrap_or_default()))
     }
 
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
@@ -224,13 +223,13 @@ impl LogAudit for PostgresAudit {
     }
 
     fn totals(&self) -> Result<Totals> {
-        let sql = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
+        let sql = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM tile), (SELECT count(*) FROM thought),
                      (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
                      (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)";
         let Some(row) = self.one(sql, &[])? else { return Ok(Totals::default()) };
         Ok(Totals {
             entries: unsigned(&row, 0)?,
-            nodes: unsigned(&row, 1)?,
+            tiles: unsigned(&row, 1)?,
             thoughts: unsigned(&row, 2)?,
             contexts: unsigned(&row, 3)?,
             events: unsigned(&row, 4)?,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cairn_core::Sha;
-use cairn_core::log::Node;
+use cairn_core::log::Edge;
 
 use super::statement::{Part, Statement};
 use super::transaction::Head;
@@ -21,10 +21,6 @@ const THOUGHTS: Part = Part {
 const ENTRIES: Part = Part {
     sql: "INSERT INTO entry (seq, kind, leaf, hash) SELECT * FROM {rows} AS new WHERE {if}",
     types: &["bigint", "text", "bytea", "bytea"],
-};
-const NODES: Part = Part {
-    sql: "INSERT INTO node (level, idx, hash) SELECT * FROM {rows} AS new WHERE {if}",
-    types: &["int", "bigint", "bytea"],
 };
 const EVENTS: Part = Part {
     sql: "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
@@ -60,14 +56,13 @@ const SESSION_HEADS: Part = Part {
 };
 /// The log moves on, if it still is the one that the rest was made for. The fence stays; but a role that may not move it, as
 /// it has to when a connection is lost, is told now and not then.
-const LOG: &str = "UPDATE log SET size = $1, root = $2, fence = fence WHERE one = 1 AND size = $3 AND root = $4 AND fence = $5 RETURNING 1";
+const LOG: &str = "UPDATE log SET size = $1, root = $2, edge = $3, fence = fence WHERE one = 1 AND size = $4 AND root = $5 AND fence = $6 RETURNING 1";
 
 /// What waits.
 #[derive(Default)]
 pub struct Batch {
     thoughts: Thoughts,
     entries: Entries,
-    nodes: (Vec<i32>, Vec<i64>, Vec<Vec<u8>>),
     events: Events,
     bodies: (Vec<Vec<u8>>, Vec<i64>, Vec<String>),
     /// By the number of the session: of several heads of one only the last is written.
@@ -133,6 +128,7 @@ struct Events {
 struct Growth {
     head: Head,
     root: Vec<u8>,
+    edge: Vec<u8>,
     old_size: i64,
     old_root: Vec<u8>,
 }
@@ -174,12 +170,6 @@ impl Batch {
         self.entries.kind.push(kind.to_string());
         self.entries.leaf.push(leaf.to_vec());
         self.entries.hash.push(hash.0.to_vec());
-    }
-
-    pub fn node(&mut self, node: &Node) {
-        self.nodes.0.push(i32::from(node.level));
-        self.nodes.1.push(node.index as i64);
-        self.nodes.2.push(node.hash.0.to_vec());
     }
 
     pub fn event(&mut self, row: &EventRow<'_>) {
@@ -251,10 +241,12 @@ impl Batch {
         self.session_heads.1.push(head.length as i64);
     }
 
-    pub fn log(&mut self, from: &Head, size: u64, root: &Sha) {
+    pub fn log(&mut self, from: &Head, edge: &Edge) {
+        let root = edge.root();
         self.log = Some(Growth {
-            head: Head { size: size as i64, root: *root, ..*from },
+            head: Head { size: edge.size() as i64, root, edge: edge.clone(), ..*from },
             root: root.0.to_vec(),
+            edge: edge.to_bytes(),
             old_size: from.size,
             old_root: from.root.0.to_vec(),
         });
@@ -262,7 +254,7 @@ impl Batch {
 
     /// The head that the log will have, if it grows.
     pub fn grown(&self) -> Option<Head> {
-        self.log.as_ref().map(|growth| growth.head)
+        self.log.as_ref().map(|growth| growth.head.clone())
     }
 
     /// Whether a thought of that id waits.
@@ -298,11 +290,11 @@ impl Batch {
     /// What it takes to write it all: one statement, since each one that is sent alone wakes the server and whoever waits
     /// once more. Where the log grows, it returns a row; if it returns none, the log was another, and nothing was written.
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let Batch { thoughts: t, entries: e, nodes: n, events: v, bodies: b, memories: m, .. } = self;
+        let Batch { thoughts: t, entries: e, events: v, bodies: b, memories: m, .. } = self;
         let (tasks, sessions) = (&self.tasks, &self.sessions);
         let mut all = Statement::new(e.seq.len() == 1);
-        if let Some(Growth { head, root, old_size, old_root }) = &self.log {
-            all.begin(LOG, &[&head.size, root, old_size, old_root, &head.fence]);
+        if let Some(Growth { head, root, edge, old_size, old_root }) = &self.log {
+            all.begin(LOG, &[&head.size, root, edge, old_size, old_root, &head.fence]);
         }
         all.add("tasks", &NEW_TASKS, &[&tasks.0, &tasks.1, &tasks.2, &tasks.3]);
         all.add("sessions", &NEW_SESSIONS, &[&sessions.0, &sessions.1, &sessions.2]);
@@ -351,7 +343,6 @@ impl Batch {
         all.add("bodies", &BODIES, &[&b.0, &b.1, &b.2]);
         all.add("memories", &MEMORIES, &[&m.0, &m.1, &m.2]);
         all.add("entries", &ENTRIES, &[&e.seq, &e.kind, &e.leaf, &e.hash]);
-        all.add("nodes", &NODES, &[&n.0, &n.1, &n.2]);
         let moved = &self.task_heads;
         all.add("task_heads", &TASK_HEADS, &[&moved.0, &moved.1, &moved.2]);
         let moved = &self.session_heads;

@@ -1,13 +1,15 @@
 //! What is derived from the records: the search index, the list of actions, the documents of nodes. Caught up in chunks,
 //! by whichever server comes first; the row that says how far is locked meanwhile.
 
+use cairn_core::Sha;
+use cairn_core::log::{TILE_WIDTH, subtree};
 use cairn_core::roadmap::Node;
 
-use super::Result;
 use super::connect::Link;
 use super::row::{at, get, number, typed, wrong_form};
 use super::search::{scope_words, searchable};
 use super::transaction::PostgresWriter;
+use super::{Result, read};
 use crate::store::words;
 use crate::store::{DerivedWriter, FoldRow};
 
@@ -136,6 +138,41 @@ async fn index_nodes(link: &Link, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
+/// Adds to the tiles the nodes that entries after `through` and up to `to` complete.
+async fn fill_tiles(link: &Link, through: u64, to: u64) -> Result<()> {
+    for block in (through + 1) / TILE_WIDTH..(to + 1) / TILE_WIDTH {
+        let leaves = read::leaf_hashes(link, block * TILE_WIDTH, (block + 1) * TILE_WIDTH).await?;
+        if leaves.len() as u64 != TILE_WIDTH {
+            // An entry is missing; verification says so.
+            return Ok(());
+        }
+        push_to_tiles(link, block, subtree(leaves)).await?;
+    }
+    Ok(())
+}
+
+/// Adds hash `index` of level 1 to its tile; where that completes it, its root to the tile above, and so on.
+async fn push_to_tiles(link: &Link, mut index: u64, mut hash: Sha) -> Result<()> {
+    for level in 1.. {
+        let tile = index / TILE_WIDTH;
+        link.run(
+            "INSERT INTO tile (level, idx, hashes) VALUES ($1, $2, $3)
+             ON CONFLICT (level, idx) DO UPDATE SET hashes = tile.hashes || excluded.hashes",
+            &[&i32::from(level), &at(tile), &&hash.0[..]],
+        )
+        .await?;
+        if !(index + 1).is_multiple_of(TILE_WIDTH) {
+            break;
+        }
+        let hashes = read::tile(link, level, tile).await?;
+        if hashes.len() as u64 != TILE_WIDTH {
+            break;
+        }
+        (index, hash) = (tile, subtree(hashes));
+    }
+    Ok(())
+}
+
 async fn index_roadmap(link: &Link, roadmap: i64, snapshot: i64) -> Result<()> {
     link.run("DELETE FROM rag_documents WHERE roadmap_no = $1", &[&roadmap]).await?;
     // As they stand in the snapshot, to the letter.
@@ -204,6 +241,7 @@ impl DerivedWriter for PostgresWriter {
             )
             .await?;
             index_nodes(link, from, covered.through).await?;
+            fill_tiles(link, from, covered.through).await?;
             set(link, covered).await?;
             link.commit().await?;
             Ok(newest.saturating_sub(covered.through))
@@ -231,7 +269,7 @@ impl DerivedWriter for PostgresWriter {
         self.run(async |link| {
             link.begin().await?;
             lock(link).await?;
-            for table in ["search", "action", "fold", "rag_documents"] {
+            for table in ["search", "action", "fold", "rag_documents", "tile"] {
                 link.run(&format!("DELETE FROM {table}"), &[]).await?;
             }
             set(link, Covered { through: 0, documents: 0, words: 0 }).await?;

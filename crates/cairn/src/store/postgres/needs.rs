@@ -11,7 +11,7 @@ use tokio_postgres::{Row, Statement};
 
 use super::Result;
 use super::connect::Link;
-use super::row::{get, number, sha, wrong_form};
+use super::row::{get, number, sha};
 use crate::store::{MemoryHead, Need, ParentLink, SessionHead, TaskHead};
 
 const TASKS: &str = "SELECT name, no, length, head FROM task WHERE name = ANY($1::text[])";
@@ -26,31 +26,21 @@ const BRIEFS: &str = "SELECT id, session_no FROM brief WHERE id = ANY($1::text[]
 const BODIES: &str = "SELECT sha256, coalesce(sha256(convert_to(data, 'UTF8')) = sha256, false)
   FROM body WHERE sha256 = ANY($1::bytea[])";
 
-/// The nodes that the edge of the log consists of, and those of a log of `$1` entries.
-const EDGE: &str = "WITH sizes (size) AS (SELECT size FROM log UNION SELECT $1::bigint),
-  places (level, idx) AS (
-    SELECT level, (size >> level) - 1 FROM sizes, generate_series(0, 62) AS level WHERE (size >> level) & 1 = 1)
-  SELECT n.level, n.idx, n.hash FROM places p JOIN node n ON n.level = p.level AND n.idx = p.idx WHERE p.level > 0
-  UNION ALL SELECT 0, e.seq, e.hash FROM places p JOIN entry e ON e.seq = p.idx WHERE p.level = 0";
-
 /// In the order of [`Question::names`].
 const OF_NAMES: [&str; 7] = [TASKS, SESSIONS, MEMORIES, PARENTS, KEYS, EVENT_KEYS, BRIEFS];
 const OF_BODIES: usize = 7;
-const OF_EDGE: usize = 8;
 
 /// Everything that is asked for at once.
 #[derive(Default)]
 pub struct Question {
     names: [Vec<String>; 7],
     bodies: Vec<Vec<u8>>,
-    /// The size of the log that is remembered, if its edge and that of the log are asked for.
-    edge: Option<i64>,
 }
 
 impl Question {
-    /// Asks for these, and for the edge if `edge` is given.
-    pub fn new<'n>(needs: impl Iterator<Item = &'n Need>, edge: Option<u64>) -> Question {
-        let mut question = Question { edge: edge.map(|size| size as i64), ..Question::default() };
+    /// Asks for these.
+    pub fn new<'n>(needs: impl Iterator<Item = &'n Need>) -> Question {
+        let mut question = Question::default();
         for need in needs {
             let (place, name) = match need {
                 Need::Task(name) => (0, name.clone()),
@@ -77,9 +67,6 @@ impl Question {
             asked.map(|(place, (names, sql))| (place, sql, names as _)).collect();
         if !self.bodies.is_empty() {
             parts.push((OF_BODIES, BODIES, &self.bodies));
-        }
-        if let Some(size) = &self.edge {
-            parts.push((OF_EDGE, EDGE, size));
         }
         parts
     }
@@ -123,7 +110,6 @@ pub struct Found {
     free_event_keys: HashSet<String>,
     briefs: HashMap<String, Option<i64>>,
     bodies: HashMap<Vec<u8>, Option<bool>>,
-    nodes: HashMap<(u8, u64), Sha>,
 }
 
 impl Found {
@@ -139,7 +125,6 @@ impl Found {
             free_event_keys: event_keys.into_iter().collect(),
             briefs: none_of(briefs),
             bodies: none_of(question.bodies),
-            nodes: HashMap::new(),
         };
         for (place, rows) in answers {
             rows.iter().try_for_each(|row| found.take_row(place, row))?;
@@ -170,11 +155,7 @@ impl Found {
             4 => drop(self.free_keys.remove(get::<&str>(row, 0)?)),
             5 => drop(self.free_event_keys.remove(get::<&str>(row, 0)?)),
             6 => drop(self.briefs.insert(get(row, 0)?, Some(get(row, 1)?))),
-            OF_BODIES => drop(self.bodies.insert(get(row, 0)?, Some(get(row, 1)?))),
-            _ => {
-                let level = u8::try_from(get::<i32>(row, 0)?).map_err(|_| wrong_form())?;
-                self.nodes.insert((level, number(row, 1)?), sha(row, 2)?);
-            }
+            _ => drop(self.bodies.insert(get(row, 0)?, Some(get(row, 1)?))),
         }
         Ok(())
     }
@@ -212,9 +193,5 @@ impl Found {
     /// Whether a content is there, and still has its hash.
     pub fn body(&mut self, digest: &Sha) -> Option<Option<bool>> {
         self.bodies.remove(&digest.0[..])
-    }
-
-    pub fn node(&self, place: &(u8, u64)) -> Option<Sha> {
-        self.nodes.get(place).copied()
     }
 }

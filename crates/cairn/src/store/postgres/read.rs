@@ -5,8 +5,10 @@
 
 use std::path::Path;
 
+use std::collections::HashMap;
+
 use cairn_core::Sha;
-use tokio_postgres::Row;
+use cairn_core::log::{TileSource, Tiles, root};
 
 use super::connect::Link;
 use super::replica::Replica;
@@ -24,38 +26,65 @@ const LONGEST_PAGE: i64 = 1024;
 /// Bytes of texts that a page should have.
 const PAGE_BYTES: usize = 2 << 20;
 
-/// One node of the tree; level 0 is the hash of an entry.
-pub async fn node(link: &Link, level: u8, index: u64) -> Result<Sha> {
-    let row = if level == 0 {
-        link.one("SELECT hash FROM entry WHERE seq = $1", &[&at(index)]).await?
-    } else {
-        let sql = "SELECT hash FROM node WHERE level = $1 AND idx = $2";
-        link.one(sql, &[&i32::from(level), &at(index)]).await?
-    };
-    let missing = || StoreError::Damaged(format!("node {index} of level {level} is missing"));
-    sha(&row.ok_or_else(missing)?, 0)
+/// The stored hashes of the entries in a range of the log, in order.
+pub async fn leaf_hashes(link: &Link, from: u64, to: u64) -> Result<Vec<Sha>> {
+    let sql = "SELECT hash FROM entry WHERE seq >= $1 AND seq < $2 ORDER BY seq";
+    link.all(sql, &[&at(from), &at(to)]).await?.iter().map(|row| sha(row, 0)).collect()
 }
 
-/// Nodes of the tree, in the order in which they are asked for.
-pub async fn nodes(link: &Link, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
-    let levels: Vec<i32> = places.iter().map(|(level, _)| i32::from(*level)).collect();
-    let indexes: Vec<i64> = places.iter().map(|(_, index)| at(*index)).collect();
-    let rows = link
-        .all(
-            "SELECT p.level, p.idx, CASE WHEN p.level = 0 THEN (SELECT hash FROM entry WHERE seq = p.idx)
-               ELSE (SELECT hash FROM node WHERE level = p.level AND idx = p.idx) END
-             FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS p (level, idx, place) ORDER BY p.place",
-            &[&levels, &indexes],
-        )
-        .await?;
-    let hash = |row: &Row| match get::<Option<&[u8]>>(row, 2)? {
-        Some(_) => sha(row, 2),
-        None => {
-            let (level, index): (i32, i64) = (get(row, 0)?, get(row, 1)?);
-            Err(StoreError::Damaged(format!("node {index} of level {level} is missing")))
+/// The hashes of a tile, as far as there are.
+pub async fn tile(link: &Link, level: u8, index: u64) -> Result<Vec<Sha>> {
+    let sql = "SELECT hashes FROM tile WHERE level = $1 AND idx = $2";
+    let Some(row) = link.one(sql, &[&i32::from(level), &at(index)]).await? else { return Ok(Vec::new()) };
+    Ok(get::<&[u8]>(&row, 0)?.as_chunks::<32>().0.iter().map(|hash| Sha(*hash)).collect())
+}
+
+/// The root of the first `size` entries.
+pub async fn root_at(link: &Link, size: u64) -> Result<Sha> {
+    let mut fetched = Fetched::default();
+    loop {
+        match root(size, &mut Tiles::new(&fetched)) {
+            Ok(root) => return Ok(root),
+            Err(Wanted::Leaves(from, to)) => {
+                fetched.leaves.insert(from, leaf_hashes(link, from, to).await?);
+            }
+            Err(Wanted::Tile(level, index)) => {
+                fetched.tiles.insert((level, index), tile(link, level, index).await?);
+            }
+            Err(Wanted::Missing) => return Err(StoreError::Damaged("entries of the log are missing".into())),
         }
-    };
-    rows.iter().map(hash).collect()
+    }
+}
+
+/// Parts of the tree that were read.
+#[derive(Default)]
+struct Fetched {
+    leaves: HashMap<u64, Vec<Sha>>,
+    tiles: HashMap<(u8, u64), Vec<Sha>>,
+}
+
+/// The next part that has to be read.
+enum Wanted {
+    Leaves(u64, u64),
+    Tile(u8, u64),
+    /// It was read, and does not hold what it should.
+    Missing,
+}
+
+impl TileSource for &Fetched {
+    type Error = Wanted;
+
+    fn leaves(&mut self, from: u64, to: u64) -> std::result::Result<Vec<Sha>, Wanted> {
+        self.leaves.get(&from).cloned().ok_or(Wanted::Leaves(from, to))
+    }
+
+    fn tile(&mut self, level: u8, index: u64) -> std::result::Result<Vec<Sha>, Wanted> {
+        self.tiles.get(&(level, index)).cloned().ok_or(Wanted::Tile(level, index))
+    }
+
+    fn missing(&self, _level: u8, _index: u64) -> Wanted {
+        Wanted::Missing
+    }
 }
 
 /// How many rows the next page should have, after one of `rows` with so many bytes of texts.
@@ -71,8 +100,12 @@ impl LogReader for PostgresStore {
         })
     }
 
-    fn node(&self, level: u8, index: u64) -> Result<Sha> {
-        self.read(async |link| node(link, level, index).await)
+    fn leaf_hashes(&self, from: u64, to: u64) -> Result<Vec<Sha>> {
+        self.read(async |link| leaf_hashes(link, from, to).await)
+    }
+
+    fn tile(&self, level: u8, index: u64) -> Result<Vec<Sha>> {
+        self.read(async |link| tile(link, level, index).await)
     }
 
     fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {

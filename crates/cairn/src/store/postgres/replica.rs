@@ -235,15 +235,8 @@ async fn kinship(replica: &Link, primary: &Link) -> Result<Kinship> {
     if origin != own {
         return Ok(Kinship::Another(format!("it holds another log, `{origin}` and not `{own}`")));
     }
-    let mut before = 0;
-    for level in (0..u64::BITS as u8).rev().filter(|level| size & (1 << level) != 0) {
-        let index = before >> level;
-        let same = size <= longest
-            && read::node(replica, level, index).await? == read::node(primary, level, index).await?;
-        if !same {
-            return Ok(Kinship::Another("it holds another past of this log".to_string()));
-        }
-        before += 1 << level;
+    if size > longest || read::root_at(replica, size).await? != read::root_at(primary, size).await? {
+        return Ok(Kinship::Another("it holds another past of this log".to_string()));
     }
     Ok(Kinship::Copy(size))
 }

@@ -190,8 +190,8 @@ async fn begin_log(client: &impl GenericClient, birth: &Birth) -> Result<(), Err
         .await?;
     client
         .execute(
-            "INSERT INTO log (one, origin, size, root) VALUES (1, $1, 1, $2)",
-            &[&birth.origin, &&edge.root().0[..]],
+            "INSERT INTO log (one, origin, size, root, edge) VALUES (1, $1, 1, $2, $3)",
+            &[&birth.origin, &&edge.root().0[..], &edge.to_bytes()],
         )
         .await?;
     client.batch_execute("INSERT INTO derived (one, through, documents, words) VALUES (1, 0, 0, 0)").await

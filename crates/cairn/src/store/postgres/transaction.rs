@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cairn_core::Sha;
+use cairn_core::log::Edge;
 use futures::future::{join, join4};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
@@ -105,8 +106,10 @@ impl PostgresWriter {
 
     /// Reads what will be asked for without locking anything, if the log is where this server left it, as far as it knows.
     fn foresee(&mut self, needs: &Needs) -> Option<(Head, Found)> {
-        let (head, _) =
-            self.left.filter(|(head, at)| needs.known == Some(head.place()) && at.elapsed() < FRESH)?;
+        let (head, _) = self
+            .left
+            .clone()
+            .filter(|(head, at)| needs.known == Some(head.place()) && at.elapsed() < FRESH)?;
         let link = self.link.as_ref().filter(|link| !link.client().is_closed())?;
         match wait(&self.runtime, in_time(ask(link, &needs.unknown))) {
             Ok(found) => Some((head, found)),
@@ -245,10 +248,11 @@ async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> 
 }
 
 /// The log's head, and what is numbered along with it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Head {
     pub size: i64,
     pub root: Sha,
+    pub edge: Edge,
     /// Grows when somebody had to look up what became of a commit: what was sent before that writes nothing any more.
     pub fence: i64,
     pub tasks: i64,
@@ -270,12 +274,11 @@ pub async fn begin(link: &Link, needs: &Needs) -> Result<(Head, Found)> {
     let lock = link.statement("SELECT 1 FROM log FOR UPDATE").await?;
     let head = link
         .statement(
-            "SELECT size, root, fence, (SELECT coalesce(max(no), 0) FROM task),
+            "SELECT size, root, edge, fence, (SELECT coalesce(max(no), 0) FROM task),
                (SELECT coalesce(max(no), 0) FROM session), (SELECT coalesce(max(id), 0) FROM context) FROM log",
         )
         .await?;
-    let known = needs.known.map(|(size, _)| size);
-    let question = Question::new(needs.unknown.iter().chain(&needs.remembered), known);
+    let question = Question::new(needs.unknown.iter().chain(&needs.remembered));
     let prepared = question.prepare(link).await.map_err(store_error)?;
     let client = link.client();
     let (begun, locked, row, answers) = join4(
@@ -291,17 +294,20 @@ pub async fn begin(link: &Link, needs: &Needs) -> Result<(Head, Found)> {
     let head = Head {
         size: get(&row, 0)?,
         root: sha(&row, 1)?,
-        fence: get(&row, 2)?,
-        tasks: get(&row, 3)?,
-        sessions: get(&row, 4)?,
-        contexts: number(&row, 5)?,
+        edge: Edge::from_bytes(number(&row, 0)?, get(&row, 2)?)
+            .filter(|edge| sha(&row, 1).is_ok_and(|root| edge.root() == root))
+            .ok_or_else(|| StoreError::Damaged("the head of the log cannot be read".into()))?,
+        fence: get(&row, 3)?,
+        tasks: get(&row, 4)?,
+        sessions: get(&row, 5)?,
+        contexts: number(&row, 6)?,
     };
     Ok((head, Found::new(question, answers.map_err(store_error)?)?))
 }
 
 /// Reads what will be asked for.
 async fn ask(link: &Link, needs: &[Need]) -> Result<Found> {
-    let question = Question::new(needs.iter(), None);
+    let question = Question::new(needs.iter());
     let prepared = question.prepare(link).await.map_err(store_error)?;
     let answers = question.ask(link, &prepared).await.map_err(store_error)?;
     Found::new(question, answers)
@@ -356,7 +362,7 @@ impl StoreWriter for PostgresWriter {
         self.pool.seen().fetch_max(head.size as u64, Ordering::Relaxed);
         let is_another = needs.known.is_some_and(|known| known != head.place());
         self.write((head, found), true, work)?;
-        self.left = self.left.filter(|_| !is_another);
+        self.left = self.left.take().filter(|_| !is_another);
         Ok(())
     }
 

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
-use cairn_core::log::Node;
+use cairn_core::log::Edge;
 use rusqlite::config::DbConfig;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 
 use super::error::store_error;
 use super::place::Place;
@@ -94,7 +96,6 @@ pub struct SqliteAppend<'a> {
     /// What runs for every thought is looked up once a transaction.
     pub thought: CachedStatement<'a>,
     entry: CachedStatement<'a>,
-    node: CachedStatement<'a>,
     /// Whether something was erased.
     pub erased: bool,
 }
@@ -111,7 +112,6 @@ impl<'a> SqliteAppend<'a> {
                    ?21)",
             )?,
             entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
-            node: transaction.prepare_cached("INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)")?,
             erased: false,
         })
     }
@@ -135,27 +135,18 @@ impl<'a> SqliteAppend<'a> {
             .and_then(|mut statement| statement.query_row(values, read).optional())
             .map_err(store_error)
     }
-
-    fn node(&self, level: u8, index: u64) -> Result<Sha> {
-        let hash = if level == 0 {
-            self.one("SELECT hash FROM entry WHERE seq = ?1", [index], |row| row.get(0).map(Sha))?
-        } else {
-            self.one("SELECT hash FROM node WHERE level = ?1 AND idx = ?2", params![level, index], |row| {
-                row.get(0).map(Sha)
-            })?
-        };
-        hash.ok_or_else(|| StoreError::Damaged(format!("node {index} of level {level} is missing")))
-    }
 }
 
 impl LogAppend for SqliteAppend<'_> {
-    fn head(&mut self) -> Result<(u64, Sha)> {
-        self.one("SELECT size, root FROM log", [], |row| Ok((row.get(0)?, Sha(row.get(1)?))))?
-            .ok_or_else(|| StoreError::Damaged("the log has no head".into()))
-    }
-
-    fn nodes(&mut self, places: &[(u8, u64)]) -> Result<Vec<Sha>> {
-        places.iter().map(|(level, index)| self.node(*level, *index)).collect()
+    fn edge(&mut self) -> Result<Edge> {
+        let edge = |row: &Row<'_>| {
+            let edge = Edge::from_bytes(row.get(0)?, row.get_ref(1)?.as_blob()?);
+            let root = Sha(row.get(2)?);
+            Ok(edge.filter(|edge| edge.root() == root))
+        };
+        self.one("SELECT size, edge, root FROM log", [], edge)?
+            .flatten()
+            .ok_or_else(|| StoreError::Damaged("the head of the log cannot be read".into()))
     }
 
     fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
@@ -173,12 +164,11 @@ impl LogAppend for SqliteAppend<'_> {
         self.entry.execute(params![seq, kind.as_str(), leaf, &hash.0[..]]).map(drop).map_err(store_error)
     }
 
-    fn insert_node(&mut self, node: &Node) -> Result<()> {
-        self.node.execute(params![node.level, node.index, &node.hash.0[..]]).map(drop).map_err(store_error)
-    }
-
-    fn set_log(&mut self, size: u64, root: &Sha) -> Result<()> {
-        self.execute("UPDATE log SET size = ?1, root = ?2", params![size, &root.0[..]])
+    fn set_log(&mut self, edge: &Edge) -> Result<()> {
+        self.execute(
+            "UPDATE log SET size = ?1, root = ?2, edge = ?3",
+            params![edge.size(), &edge.root().0[..], edge.to_bytes()],
+        )
     }
 
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {

@@ -212,23 +212,25 @@ impl LogAudit for SqliteAudit {
         })
     }
 
-    fn nodes(&self, level: u8, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        let sql = "SELECT idx, hash FROM node WHERE level = ?1 AND idx >= ?2 AND idx < ?3 ORDER BY idx";
-        self.each(sql, params![level, from, to], |row| {
-            visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
-            Ok(())
-        })
+    fn edge(&self) -> Result<Vec<u8>> {
+        let edge = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob().unwrap_or_default().to_vec());
+        Ok(self.one("SELECT edge FROM log", [], edge)?.unwrap_or_default())
     }
 
-    fn node(&self, level: u8, index: u64) -> Result<Option<Sha>> {
-        let found = if level == 0 {
-            self.one("SELECT hash FROM entry WHERE seq = ?1", [index], |row| sha(row, 0))?
-        } else {
-            self.one("SELECT hash FROM node WHERE level = ?1 AND idx = ?2", params![level, index], |row| {
-                sha(row, 0)
-            })?
-        };
-        Ok(found.flatten())
+    fn leaf_hashes(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.each(
+            "SELECT seq, hash FROM entry WHERE seq >= ?1 AND seq < ?2 ORDER BY seq",
+            [from, to],
+            |row| {
+                visit(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default());
+                Ok(())
+            },
+        )
+    }
+
+    fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>> {
+        let hashes = |row: &Row<'_>| Ok(row.get_ref(0)?.as_blob().unwrap_or_default().to_vec());
+        self.one("SELECT hashes FROM tile WHERE level = ?1 AND idx = ?2", params![level, index], hashes)
     }
 
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
@@ -242,14 +244,14 @@ impl LogAudit for SqliteAudit {
 
     fn totals(&self) -> Result<Totals> {
         self.one(
-            "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
+            "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM tile), (SELECT count(*) FROM thought),
                (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
                (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)",
             [],
             |row| {
                 Ok(Totals {
                     entries: row.get(0)?,
-                    nodes: row.get(1)?,
+                    tiles: row.get(1)?,
                     thoughts: row.get(2)?,
                     contexts: row.get(3)?,
                     events: row.get(4)?,

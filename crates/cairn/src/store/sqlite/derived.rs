@@ -1,12 +1,15 @@
-//! Tables that are derived from the records: the search index, the list of actions, the documents of nodes.
+//! Tables that are derived from the records: the search index, the list of actions, the documents of nodes, the tiles of
+//! the tree.
 
 use std::time::Duration;
 
+use cairn_core::Sha;
+use cairn_core::log::{TILE_WIDTH, subtree};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::append::SqliteWriter;
 use super::error::store_error;
-use super::{context, fts5, wait_for_turn};
+use super::{context, fts5, read, wait_for_turn};
 use crate::store::{DerivedWriter, FoldRow, Result};
 
 /// How long others are waited for before something is kept that can be done without.
@@ -41,6 +44,7 @@ impl DerivedWriter for SqliteWriter {
             // The index may be the damaged part, so it is made anew rather than asked to empty itself.
             transaction.execute("INSERT INTO search (search) VALUES ('delete-all')", [])?;
             transaction.execute("DELETE FROM action", [])?;
+            transaction.execute("DELETE FROM tile", [])?;
             transaction.execute("DELETE FROM fold", [])?;
             context::clear_nodes(&transaction)?;
             transaction.execute("UPDATE derived SET through = 0", [])?;
@@ -81,7 +85,43 @@ fn catch_up(connection: &mut Connection, rows: u64) -> rusqlite::Result<u64> {
         )?
         .execute([through, to])?;
     context::index_nodes(&transaction, through, to)?;
+    fill_tiles(&transaction, through, to)?;
     fts5::note_parts(&transaction, &fts5::SEARCH)?;
     transaction.commit()?;
     Ok(newest - to)
+}
+
+/// Adds to the tiles the nodes that entries after `through` and up to `to` complete.
+fn fill_tiles(connection: &Connection, through: u64, to: u64) -> rusqlite::Result<()> {
+    let mut complete = Vec::new();
+    for block in (through + 1) / TILE_WIDTH..(to + 1) / TILE_WIDTH {
+        let leaves = read::leaf_hashes(connection, block * TILE_WIDTH, (block + 1) * TILE_WIDTH)?;
+        if leaves.len() as u64 != TILE_WIDTH {
+            // An entry is missing; verification says so.
+            return Ok(());
+        }
+        complete.push((block, subtree(leaves)));
+    }
+    for (index, hash) in complete {
+        push_to_tile(connection, 1, index, hash)?;
+    }
+    Ok(())
+}
+
+/// Adds hash `index` of a level to its tile; where that completes it, its root to the tile above.
+fn push_to_tile(connection: &Connection, level: u8, index: u64, hash: Sha) -> rusqlite::Result<()> {
+    let tile = index / TILE_WIDTH;
+    connection
+        .prepare_cached(
+            "INSERT INTO tile (level, idx, hashes) VALUES (?1, ?2, ?3)
+             ON CONFLICT (level, idx) DO UPDATE SET hashes = CAST(hashes || excluded.hashes AS BLOB)",
+        )?
+        .execute(params![level, tile, &hash.0[..]])?;
+    if (index + 1).is_multiple_of(TILE_WIDTH) {
+        let hashes = read::tile(connection, level, tile)?;
+        if hashes.len() as u64 == TILE_WIDTH {
+            return push_to_tile(connection, level + 1, tile, subtree(hashes));
+        }
+    }
+    Ok(())
 }

@@ -28,6 +28,23 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     text.map(|text| typed(text, make)).transpose()
 }
 
+/// The stored hashes of the entries in a range of the log.
+pub fn leaf_hashes(connection: &Connection, from: u64, to: u64) -> rusqlite::Result<Vec<Sha>> {
+    connection
+        .prepare_cached("SELECT hash FROM entry WHERE seq >= ?1 AND seq < ?2 ORDER BY seq")?
+        .query_map([from, to], |row| row.get(0).map(Sha))?
+        .collect()
+}
+
+/// The hashes of a tile, as far as there are.
+pub fn tile(connection: &Connection, level: u8, index: u64) -> rusqlite::Result<Vec<Sha>> {
+    let hashes: Option<Vec<u8>> = connection
+        .prepare_cached("SELECT hashes FROM tile WHERE level = ?1 AND idx = ?2")?
+        .query_row(params![level, index], |row| row.get(0))
+        .optional()?;
+    Ok(hashes.unwrap_or_default().as_chunks::<32>().0.iter().map(|hash| Sha(*hash)).collect())
+}
+
 impl LogReader for SqliteStore {
     fn head(&self) -> Result<LogHead> {
         self.read(|connection| {
@@ -37,20 +54,12 @@ impl LogReader for SqliteStore {
         })
     }
 
-    fn node(&self, level: u8, index: u64) -> Result<Sha> {
-        let found = self.read(|connection| {
-            if level == 0 {
-                connection
-                    .prepare_cached("SELECT hash FROM entry WHERE seq = ?1")?
-                    .query_row([index], |row| row.get(0))
-            } else {
-                connection
-                    .prepare_cached("SELECT hash FROM node WHERE level = ?1 AND idx = ?2")?
-                    .query_row(params![level, index], |row| row.get(0))
-            }
-            .optional()
-        })?;
-        found.map(Sha).ok_or_else(|| StoreError::Damaged(format!("node {index} of level {level} is missing")))
+    fn leaf_hashes(&self, from: u64, to: u64) -> Result<Vec<Sha>> {
+        self.read(|connection| leaf_hashes(connection, from, to))
+    }
+
+    fn tile(&self, level: u8, index: u64) -> Result<Vec<Sha>> {
+        self.read(|connection| tile(connection, level, index))
     }
 
     fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {

@@ -129,8 +129,8 @@ fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
         params![EntryKind::Genesis.as_str(), leaf, hash.0],
     )?;
     connection.execute(
-        "INSERT INTO log (one, origin, size, root) VALUES (1, ?1, 1, ?2)",
-        params![birth.origin, edge.root().0],
+        "INSERT INTO log (one, origin, size, root, edge) VALUES (1, ?1, 1, ?2, ?3)",
+        params![birth.origin, edge.root().0, edge.to_bytes()],
     )?;
     connection.execute("INSERT INTO derived (one, through, segments) VALUES (1, 0, x'')", [])?;
     Ok(())
@@ -202,7 +202,7 @@ pub fn is_statistics(object: &Object) -> bool {
 const TABLES: [&str; 23] = [
     "log",
     "entry",
-    "node",
+    "tile",
     "task",
     "session",
     "thought",

@@ -133,7 +133,7 @@ pub fn relink(sql: &Sql) {
     }
 }
 
-/// Makes the log fit the rows again: every leaf, every node, the root.
+/// Makes the log fit the rows again: every leaf, the edge of the tree, the root.
 pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
     let rows = rows(sql);
     let others = "SELECT seq, kind, leaf FROM entry WHERE kind <> 'thought' ORDER BY seq";
@@ -142,7 +142,7 @@ pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
     leaves
         .extend(rows.iter().map(|row| (row.seq, EntryKind::Thought.as_str().to_string(), leaf(row, &rows))));
     leaves.sort_by_key(|(seq, _, _)| *seq);
-    sql.execute_batch("DELETE FROM entry; DELETE FROM node").unwrap();
+    sql.execute_batch("DELETE FROM entry").unwrap();
     let mut edge = Edge::empty();
     for (place, (seq, kind, leaf)) in leaves.iter().enumerate() {
         assert_eq!(*seq, place as i64, "a log has no gaps");
@@ -152,15 +152,14 @@ pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
             params![seq, kind, leaf, hash.0],
         )
         .unwrap();
-        edge.push(hash, &mut |node| {
-            sql.execute(
-                "INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)",
-                params![node.level, node.index, node.hash.0],
-            )
-            .unwrap();
-        });
+        edge.push(hash, &mut |_| {});
     }
-    sql.execute("UPDATE log SET size = ?1, root = ?2", params![edge.size(), edge.root().0]).unwrap();
+    assert!(edge.size() < 256, "there is no tile to be made anew");
+    sql.execute(
+        "UPDATE log SET size = ?1, root = ?2, edge = ?3",
+        params![edge.size(), edge.root().0, edge.to_bytes()],
+    )
+    .unwrap();
     (edge.size(), edge.root())
 }
 
