@@ -505,6 +505,7 @@ class Verifier:
         self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
         self.targets, self.said, self.redactions, self.unnamed = {}, {}, 0, {}
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
+        self.chosen = 0
         self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
         self.changes, self.sound, self.stands = [], [], False
 
@@ -611,6 +612,8 @@ class Verifier:
             if not self.full and leaf["kind"] in ("genesis", "continuation"):
                 raise Finding("leaf_mismatch", "entry", "log entry %d, a %s, belongs to no session and no task" % (
                     seq, leaf["kind"]), seq)
+            if leaf["kind"] == "thought" or leaf["kind"] in ("event", "brief") and self.task_chosen is None:
+                self.chosen += 1
             getattr(self, leaf["kind"])(leaf, line)
             if proof is not None and not included(leaf_hash(data), seq, self.size, proof, self.root):
                 raise Finding("leaf_mismatch", "node", "log entry %d is not in the tree under the root of the bundle" % seq, seq,
@@ -893,6 +896,9 @@ class Verifier:
             if root_of(edge) != self.root:
                 message = "the root that the bundle states is not the root of its entries"
                 self.findings.append(Finding("leaf_mismatch", "log", message, field="root"))
+        if not self.full and self.chosen == 0:
+            (kind, name), = self.header["selection"].items()
+            self.findings.append(Finding("missing_record", "bundle", "the bundle holds no record of %s `%s`" % (kind, name)))
         for number, seq in self.unnamed.items():
             message = "`context_id` of context %d is named by no thought of the bundle" % number
             self.findings.append(Finding("leaf_mismatch", "context", message, seq, str(number), "context_id"))

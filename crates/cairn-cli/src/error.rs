@@ -188,6 +188,7 @@ impl From<Error> for CliError {
             Error::Conflict(message) => {
                 CliError { message: message.replace("pass `overwrite`", "pass `--overwrite`"), ..failure }
             }
+            Error::Uncovered { .. } => failure.hint("`cairn checkpoint` makes one"),
             // They say themselves what to do.
             Error::AmbiguousLabel { .. } | Error::Forbidden(_) => failure,
             Error::BudgetTooSmall { .. } => {

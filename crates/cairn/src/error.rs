@@ -27,6 +27,12 @@ pub enum Error {
     /// It contradicts something already recorded.
     #[error("{0}")]
     Conflict(String),
+    /// No checkpoint covers it yet.
+    #[error("no checkpoint covers {what} yet: make one, then try again")]
+    Uncovered {
+        /// What was to be proved or exported.
+        what: String,
+    },
     /// It may not be done, whoever asks; the message says what to do instead.
     #[error("{0}")]
     Forbidden(String),
@@ -85,7 +91,7 @@ impl Error {
         match self {
             Error::Invalid(_) => "INVALID_PARAMS",
             Error::NotFound { .. } => "NOT_FOUND",
-            Error::Conflict(_) => "CONFLICT",
+            Error::Conflict(_) | Error::Uncovered { .. } => "CONFLICT",
             Error::Forbidden(_) => "FORBIDDEN",
             Error::TooLarge { .. } => "TOO_LARGE",
             Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",

@@ -122,7 +122,7 @@ fn a_proof_convinces_whoever_has_the_bytes_and_the_key() {
         assert!(receipt.verify(proof.leaf.replace("ada", "eve").as_bytes(), key.verifying_key()).is_err());
     }
     // The newest is in no checkpoint yet, and proving makes none.
-    assert!(matches!(cairn.prove(22), Err(Error::Conflict(_))));
+    assert!(matches!(cairn.prove(22), Err(Error::Uncovered { .. })));
     cairn.checkpoint().unwrap();
     let newest = cairn.prove(22).unwrap();
     assert_eq!(newest.checkpoint.size, 23);
