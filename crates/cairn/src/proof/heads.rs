@@ -221,7 +221,12 @@ impl HeadFolder {
 
     /// Returns the log whose database was last seen at a place.
     pub fn log_at(&self, database: &Path) -> Option<String> {
-        let text = fs::read_to_string(self.place(&place_name(database))).ok()?;
+        let file = self.place(&place_name(database));
+        // Reading anything but a file might never end.
+        if !fs::metadata(&file).ok()?.is_file() {
+            return None;
+        }
+        let text = fs::read_to_string(file).ok()?;
         text.strip_suffix('\n').map(str::to_string)
     }
 
