@@ -59,7 +59,7 @@ pub(crate) struct Inner {
     pub(crate) running: OnceLock<Result<Running>>,
 }
 
-/// What runs while something is recorded; dropped in this order.
+/// What runs while something is recorded.
 pub(crate) struct Running {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) writer: Arc<Writer>,
@@ -383,9 +383,23 @@ impl Cairn {
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.
     pub fn close(self) {
         if let Some(Ok(running)) = self.inner.running.get() {
-            running.checkpoints.stop();
-            running.writer.stop();
+            running.stop();
         }
+    }
+}
+
+impl Running {
+    /// Writes what is queued, then makes the last checkpoint, which needs the writer, and ends both threads.
+    fn stop(&self) {
+        self.writer.drain();
+        self.checkpoints.stop();
+        self.writer.stop();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
