@@ -191,6 +191,9 @@ pub trait Store: Send + Sync {
     ) -> Result<()>;
     /// How many thoughts a session or task has, by its head; none if there is no such label.
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>>;
+    /// Whether a session or task is found by its label if there is one: no if the index of labels leads elsewhere, or
+    /// nowhere.
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool>;
     /// The key of a sealed content, by the thought's position in the log.
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// The entry that records the redaction of the record at a position of the log.

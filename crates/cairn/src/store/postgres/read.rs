@@ -97,6 +97,10 @@ impl Store for PostgresStore {
         self.read(async |link| sessions::chain_length(link, of).await)
     }
 
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool> {
+        self.read(async |link| sessions::is_found_by_label(link, of).await)
+    }
+
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
         self.read(async |link| redact::seal_key(link, seq).await)
     }

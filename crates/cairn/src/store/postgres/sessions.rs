@@ -4,7 +4,7 @@ use cairn_core::id::SessionId;
 
 use super::Result;
 use super::connect::Link;
-use super::row::{at, get, number, number_or_none, typed};
+use super::row::{at, get, number, number_or_none, typed, wrong_form};
 use crate::store::{ChainOf, SessionCounts};
 use tokio_postgres::Row;
 
@@ -75,4 +75,26 @@ pub async fn chain_length(link: &Link, of: ChainOf<'_>) -> Result<Option<u64>> {
         ChainOf::Session(name) => ("SELECT length FROM session WHERE name = $1", name),
     };
     link.one(sql, &[&name]).await?.map(|row| number(&row, 0)).transpose()
+}
+
+/// Whether a session or task is found by its label: by the index where that leads to it, and by none where there is none.
+pub async fn is_found_by_label(link: &Link, of: ChainOf<'_>) -> Result<bool> {
+    // An expression cannot be looked up in the index of names, so it looks at every row.
+    let (found, scan, name) = match of {
+        ChainOf::Task(name) => (
+            "SELECT name || '' = $1 FROM task WHERE no = (SELECT no FROM task WHERE name = $1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM task WHERE name || '' = $1)",
+            name,
+        ),
+        ChainOf::Session(name) => (
+            "SELECT name || '' = $1 FROM session WHERE no = (SELECT no FROM session WHERE name = $1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM session WHERE name || '' = $1)",
+            name,
+        ),
+    };
+    if let Some(row) = link.one(found, &[&name]).await? {
+        return get(&row, 0);
+    }
+    let row = link.one(scan, &[&name]).await?.ok_or_else(wrong_form)?;
+    get(&row, 0)
 }

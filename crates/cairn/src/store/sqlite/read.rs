@@ -66,6 +66,10 @@ impl Store for SqliteStore {
         self.read(|connection| sessions::chain_length(connection, of))
     }
 
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool> {
+        self.read(|connection| sessions::is_found_by_label(connection, of))
+    }
+
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
         self.read(|connection| redact::seal_key(connection, seq))
     }

@@ -91,3 +91,24 @@ pub fn chain_length(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Resul
     };
     connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()
 }
+
+/// Whether a session or task is found by its label: by the index where that leads to it, and by none where there is none.
+pub fn is_found_by_label(connection: &Connection, of: ChainOf<'_>) -> rusqlite::Result<bool> {
+    let (found, scan, name) = match of {
+        ChainOf::Task(name) => (
+            "SELECT name = ?1 FROM task WHERE no = (SELECT no FROM task WHERE name = ?1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM task NOT INDEXED WHERE name = ?1)",
+            name,
+        ),
+        ChainOf::Session(name) => (
+            "SELECT name = ?1 FROM session WHERE no = (SELECT no FROM session WHERE name = ?1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM session NOT INDEXED WHERE name = ?1)",
+            name,
+        ),
+    };
+    let found = connection.prepare_cached(found)?.query_row([name], |row| row.get(0)).optional()?;
+    match found {
+        Some(is_it) => Ok(is_it),
+        None => connection.prepare_cached(scan)?.query_row([name], |row| row.get(0)),
+    }
+}
