@@ -684,7 +684,7 @@ class Verifier:
                                           ("step_index", self.steps.get(session, 0), all_of_session)):
             if leaf[field] < expected or (complete and leaf[field] > expected):
                 reason = "order" if leaf[field] < expected else "missing_record"
-                raise wrong(reason, field, "should be %d and is %d" % (expected, leaf[field]))
+                raise wrong(reason, field, "is wrong: expected %d, found %d" % (expected, leaf[field]))
         if content is not None:
             self.same_text(content, leaf["content_hash"], leaf["content_length"],
                            lambda reason: wrong(reason, "content", "is another"))
@@ -698,7 +698,7 @@ class Verifier:
             if parent is not None and parent[2] != session:
                 raise wrong("chain_hash_mismatch", "parent_id", "is a thought of another session")
             if parent is None and all_of_session:
-                raise wrong("missing_record", "parent_id", "should be an earlier thought and is missing")
+                raise wrong("missing_record", "parent_id", "names no earlier thought")
             self.outside += parent is None
             parent_hash = None if parent is None else parent[1]
         if parent_hash is not None and sha_text(leaf["content_hash"] + parent_hash) != leaf["chain_hash"]:
@@ -713,10 +713,10 @@ class Verifier:
                 raise wrong("hash_mismatch", "hash", "does not follow from the record")
         self.same_metadata(leaf, line, wrong)
         if leaf["context_id"] is not None and not self.has_context(leaf["context_id"]):
-            raise wrong("missing_record", "context_id", "should be that of an earlier snapshot")
+            raise wrong("missing_record", "context_id", "names no earlier snapshot")
         if leaf["brief_id"] is not None and self.briefs.get(leaf["brief_id"], (None,))[0] != session:
             if leaf["brief_id"] in self.briefs or all_of_session:
-                raise wrong("missing_record", "brief_id", "should be that of an earlier brief of the same session")
+                raise wrong("missing_record", "brief_id", "names no earlier brief of the same session")
             self.outside += 1
 
     def has_context(self, number):
@@ -731,7 +731,7 @@ class Verifier:
     def same_metadata(self, leaf, line, wrong):
         metadata, salt = line["metadata"], line["salt"]
         if (metadata is None) != (salt is None):
-            raise wrong("leaf_mismatch", "salt", "should be there exactly if there is metadata")
+            raise wrong("leaf_mismatch", "salt", "is there without metadata, or metadata without it")
         if metadata is not None:
             if hmac.new(bytes.fromhex(salt), metadata.encode(), hashlib.sha256).hexdigest() != leaf["metadata_commitment"]:
                 raise wrong("leaf_mismatch", "metadata", "is not what the entry commits to")
@@ -740,7 +740,8 @@ class Verifier:
         expected = places.get(name, 0)
         places[name] = found + 1
         if found < expected or (complete and found > expected):
-            raise wrong("order" if found < expected else "missing_record", field, "should be %d and is %d" % (expected, found))
+            raise wrong("order" if found < expected else "missing_record", field,
+                        "is wrong: expected %d, found %d" % (expected, found))
 
     def snapshot(self, leaf, line):
         number = leaf["context_id"]
@@ -758,7 +759,8 @@ class Verifier:
         except Finding as finding:
             position = finding
         if bad_number:
-            raise wrong("order" if number < expected else "missing_record", "context_id", "should be %d" % expected)
+            raise wrong("order" if number < expected else "missing_record", "context_id",
+                        "is wrong: expected %d, found %d" % (expected, number))
         if position is not None:
             raise position
         if line["data"] is None:
@@ -876,7 +878,7 @@ class Verifier:
         for field, expected in (("content_hash", target["content_hash"]), ("target_id", target["id"]),
                                 ("target_kind", target["kind"])):
             if leaf[field] != expected:
-                raise wrong("leaf_mismatch", field, "should be %s" % expected)
+                raise wrong("leaf_mismatch", field, "is wrong: expected %s, found %s" % (expected, leaf[field]))
         if target["text"] and text in fields:
             raise still_there(target["kind"], text)
         if target["metadata"]:
@@ -941,7 +943,7 @@ class Verifier:
         for reason, field, expected in (("missing_record", "entries", self.lines), ("missing_record", "redacted", self.redactions),
                                         ("content_hash_mismatch", "sha256", self.hash.hexdigest())):
             if manifest[field] != expected:
-                message = "`%s` of the manifest should be %s and is %s" % (field, expected, manifest[field])
+                message = "`%s` of the manifest is wrong: expected %s, found %s" % (field, expected, manifest[field])
                 self.findings.append(Finding(reason, "manifest", message, field=field))
 
     def close(self):

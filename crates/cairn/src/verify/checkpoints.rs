@@ -235,7 +235,7 @@ fn check_one(
             head.size
         );
         let finding = Finding::new(Reason::CheckpointMismatch, "checkpoint", message);
-        return Ok(Err(finding.field("size", format!("at most {}", head.size), size)));
+        return Ok(Err(finding.field("size", format!("at least {size}"), head.size)));
     }
     let recomputed = root(checkpoint.size(), nodes)?;
     if recomputed != checkpoint.root() {
