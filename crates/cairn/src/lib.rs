@@ -91,5 +91,5 @@ pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
-    Scope, THIS_MACHINE, Watch,
+    Scope, THIS_MACHINE, Testimony, Watch,
 };

@@ -11,7 +11,9 @@ use crate::handle::Cairn;
 use crate::options::Durability;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{LogHead, Opening, Store, StoreError};
-use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideKey, Reason, Report};
+use crate::verify::{
+    Finding, MAX_FINDINGS, Outside, OutsideHead, OutsideKey, Reason, Report, Testimony, judge,
+};
 
 impl Cairn {
     /// How the log stood to what was seen in its place, when it was opened.
@@ -22,6 +24,15 @@ impl Cairn {
     /// The copies of the log, seen elsewhere, that it did not extend when it was opened.
     pub fn copies(&self) -> &[SeenCopy] {
         &self.inner.comparison.copies
+    }
+
+    /// What witnesses say about the log, by the heads that they have seen.
+    pub fn testimonies(&self, heads: Vec<OutsideHead>) -> Outcome<Vec<Testimony>> {
+        let mut outside = Outside { heads, ..Outside::default() };
+        // Heads that this machine cannot read are for `verify` to name.
+        self.add_remembered(&mut outside)?;
+        let store = &*self.inner.store;
+        judge(&store.head()?, &outside, &mut |size| Ok(root_at(store, size)?))
     }
 
     /// Adds what this program remembers of the log to what a verifier brings along; returns why that cannot be read.
