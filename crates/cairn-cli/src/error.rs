@@ -6,7 +6,7 @@ use std::path::Path;
 use cairn::{Address, Error, Issue, OpenError, StoreError};
 use serde_json::{Value, json};
 
-use crate::term::{Palette, visible};
+use crate::term::{Palette, quoted, visible};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,14 +278,14 @@ impl From<OpenError> for CliError {
                 | StoreError::Overloaded { .. } => failure,
                 _ => failure.hint("docs/storage.md says what a server must offer and a role must be allowed"),
             },
-            OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),
+            OpenError::NoFolder { folder } => format!("make it with `mkdir -p {}`", quoted(folder)),
             OpenError::Missing { .. } => {
                 "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
             }
             OpenError::Gone { path, .. } => format!(
                 "restore it from a backup or an export; if it was deleted on purpose, this creates it again: `cairn log \
-                 new --lost --reason 'deleted on purpose' --db '{}'`",
-                path.display()
+                 new --lost --reason 'deleted on purpose' --db {}`",
+                quoted(path)
             ),
             OpenError::Dangling { .. } => {
                 "remove the link, or make the file that it names; or name another database with `--db`".to_string()
@@ -298,24 +298,24 @@ impl From<OpenError> for CliError {
                 env!("CARGO_PKG_VERSION")
             ),
             OpenError::Older { path, .. } => format!(
-                "`cairn checkpoint --db '{}'` brings it up to date; reading never changes a file. If this one must stay as \
+                "`cairn checkpoint --db {}` brings it up to date; reading never changes a file. If this one must stay as \
                  it is, run that on a copy in a folder that can be written",
-                path.display()
+                quoted(path)
             ),
             OpenError::ReadOnly { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
                 // A database writes beside itself even when it is only read.
                 let which = if path.exists() { vec![path.as_path(), folder] } else { vec![folder] };
-                let which: Vec<String> = which.iter().map(|path| format!("'{}'", path.display())).collect();
+                let which: Vec<String> = which.iter().map(|path| quoted(path)).collect();
                 format!(
                     "`chmod u+w {}` may help; or name a file in a folder of yours with `--db`",
                     which.join(" ")
                 )
             }
             OpenError::Interrupted { path } => format!(
-                "`cairn checkpoint --db '{}'` takes the unfinished write back; reading never changes a file",
-                path.display()
+                "`cairn checkpoint --db {}` takes the unfinished write back; reading never changes a file",
+                quoted(path)
             ),
             OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
             // These say themselves what to do.

@@ -79,7 +79,7 @@ pub use options::{Durability, Options};
 pub use proof::{
     Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
     Relation, Remembered, SeenCopy, SeenHead, SeenPlace, Signer, Standing, Stated, load_key, place_name,
-    random_key,
+    place_path, random_key,
 };
 pub use read::{ActionThought, Filter, Listing, Page};
 pub use redact::{Redact, Redacted};

@@ -20,7 +20,7 @@ use crate::handle::Cairn;
 use crate::store::{Damage, StoreError};
 
 pub(crate) use heads::canonical;
-pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name};
+pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name, place_path};
 pub use key_folder::{KeyFolder, load as load_key, random_key};
 pub use keys::{KeyChange, LostLog, RecordedKeyChange};
 pub(crate) use make::Maker;

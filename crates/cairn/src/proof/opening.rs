@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cairn_core::Sha;
 
-use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
+use super::heads::{HeadFolder, Remembered, SeenHead, place_name, place_path};
 use super::standing::{Comparison, Relation, SeenCopy, Standing, compare};
 use crate::error::{OpenError, Result as Outcome};
 use crate::handle::Cairn;
@@ -154,7 +154,7 @@ fn root_at(store: &dyn Store, size: u64) -> Result<Sha, StoreError> {
 /// begins. What was seen of a copy says this only for some sizes.
 pub(crate) fn refine(store: &dyn Store, copies: &mut [SeenCopy]) {
     for copy in copies {
-        if let Ok(Some(same)) = split(store, Path::new(&copy.place)) {
+        if let Ok(Some(same)) = split(store, &place_path(&copy.place)) {
             copy.relation = Relation::Fork { same: Some(same), differs: same + 1 };
         }
     }
