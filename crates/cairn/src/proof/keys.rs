@@ -1,7 +1,7 @@
 //! Changing the keys of a log, and beginning a log that continues a lost one.
 
 use cairn_core::Sha;
-use cairn_core::entry::{KEY, KeyOp};
+use cairn_core::entry::{CONTINUATION, KEY, KeyOp};
 use cairn_core::note::VerifyingKey;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct RecordedKeyChange {
 }
 
 /// A log whose newest part was lost, and which another one continues.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostLog {
     /// Its name.
     pub origin: String,
@@ -74,6 +74,12 @@ impl Cairn {
     /// The changes of keys that the log records, oldest first.
     pub fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
         key_changes(&*self.inner.store)
+    }
+
+    /// The log that this one continues, as its second entry says.
+    pub fn continues(&self) -> Result<Option<LostLog>> {
+        let second = self.entry(1)?.filter(|entry| entry.head.kind == CONTINUATION);
+        Ok(second.and_then(|entry| serde_json::from_str(&entry.leaf).ok()))
     }
 
     /// Records, as the first thing in a new log, which one it continues; returns its position in the log.
