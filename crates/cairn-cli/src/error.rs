@@ -293,6 +293,21 @@ impl From<OpenError> for CliError {
             OpenError::NotOurs { .. } => {
                 "Cairn leaves it as it is; name another file with `--db`, or move this one away".to_string()
             }
+            OpenError::Hollow { path } => {
+                let mut wal = path.clone().into_os_string();
+                wal.push("-wal");
+                format!(
+                    "what was recorded is in {}, which was lost, or left behind when the file was copied; `cairn backup \
+                     FILE` copies a database that is in use. Cairn begins no new log in this file: restore it, move it \
+                     away, or name another with `--db`",
+                    quoted(Path::new(&wal))
+                )
+            }
+            OpenError::Unfolded { path } => format!(
+                "copy the file and its `-wal` into a folder that can be written, and read the copy; or run `cairn \
+                 checkpoint --db {}` as a user who may write there, which folds it in",
+                quoted(path)
+            ),
             OpenError::Newer { .. } => format!(
                 "this is Cairn {}; install a newer one, or name another database with `--db`",
                 env!("CARGO_PKG_VERSION")
@@ -318,8 +333,14 @@ impl From<OpenError> for CliError {
                 quoted(path)
             ),
             OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
-            // These say themselves what to do.
-            OpenError::Store { source: StoreError::DiskFull | StoreError::Damaged(_), .. } => return failure,
+            // It says itself what to do.
+            OpenError::Store { source: StoreError::DiskFull, .. } => return failure,
+            OpenError::Store { source: StoreError::Damaged(what), .. } => {
+                // Its own advice is to verify it, which needs a database that can be opened.
+                let causes = vec![format!("the database is damaged ({what})")];
+                return CliError { causes, ..failure }
+                    .hint("restore it from a backup or an export, and keep this file as evidence");
+            }
             OpenError::Store { .. } => "`cairn doctor` looks at the database".to_string(),
         };
         failure.hint(hint)

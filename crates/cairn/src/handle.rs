@@ -425,9 +425,10 @@ fn open_file(
     heads: Option<&HeadFolder>,
 ) -> std::result::Result<SqliteStore, OpenError> {
     let Opening::Create(_) = opening else {
+        let place = path.clone();
         return match SqliteStore::open(path, durability, opening) {
-            Err(OpenError::Missing { path }) => {
-                Err(gone(heads, &canonical(&path)).unwrap_or(OpenError::Missing { path }))
+            Err(error @ (OpenError::Missing { .. } | OpenError::Hollow { .. })) => {
+                Err(gone(heads, &canonical(&place)).unwrap_or(error))
             }
             opened => opened,
         };
@@ -478,6 +479,7 @@ fn open_or_create<S>(
 ) -> std::result::Result<S, OpenError> {
     match open() {
         Err(OpenError::Missing { .. }) => {}
+        Err(hollow @ OpenError::Hollow { .. }) => return Err(gone().unwrap_or(hollow)),
         opened => return opened,
     }
     match gone() {

@@ -41,6 +41,8 @@ pub enum PrepareError {
     Interrupted,
     /// The file is empty, and it was not asked to be made.
     Empty,
+    /// The file has no tables, and is neither empty nor being made.
+    Hollow,
 }
 
 impl From<rusqlite::Error> for PrepareError {
@@ -59,6 +61,7 @@ impl PrepareError {
             PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
             PrepareError::Interrupted => OpenError::Interrupted { path },
             PrepareError::Empty => OpenError::Missing { path },
+            PrepareError::Hollow => OpenError::Hollow { path },
             PrepareError::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::NotADatabase) => {
                     OpenError::NotOurs { path, found: "it is not an SQLite file".to_string() }
