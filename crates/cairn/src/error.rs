@@ -30,7 +30,7 @@ pub enum Error {
     /// No checkpoint covers it yet.
     #[error("no checkpoint covers {what} yet: make one, then try again")]
     Uncovered {
-        /// What was to be proved or exported.
+        /// The entry, session or task.
         what: String,
     },
     /// It may not be done, whoever asks; the message says what to do instead.

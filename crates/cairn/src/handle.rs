@@ -59,7 +59,7 @@ pub(crate) struct Inner {
     pub(crate) running: OnceLock<Result<Running>>,
 }
 
-/// What runs while something is recorded.
+/// The threads that run while something is recorded.
 pub(crate) struct Running {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) writer: Arc<Writer>,

@@ -26,7 +26,7 @@ impl Cairn {
         &self.inner.comparison.copies
     }
 
-    /// What witnesses say about the log, by the heads that they have seen.
+    /// Compares the log with the heads that witnesses have seen.
     pub fn testimonies(&self, heads: Vec<OutsideHead>) -> Outcome<Vec<Testimony>> {
         let mut outside = Outside { heads, ..Outside::default() };
         // Heads that this machine cannot read are for `verify` to name.

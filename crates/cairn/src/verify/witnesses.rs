@@ -1,4 +1,4 @@
-//! What witnesses say about a log. `verify`, `doctor` and `witness check` all ask here, so that they say the same.
+//! The testimony of witnesses about a log. `verify`, `doctor` and `witness check` all ask here, so that they say the same.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::proof::SeenHead;
 use crate::store::LogHead;
 
-/// What one witness says about a log.
+/// The testimony of one witness about a log.
 #[derive(Debug, Clone)]
 pub struct Testimony {
     /// Which witness.

@@ -91,7 +91,7 @@ fn end_fork(database: &Path) -> String {
     format!("`cairn log new --reason 'ends a fork' --db {}`", quoted(database))
 }
 
-/// What witnesses have seen that contradicts the log, in the words of `cairn verify`.
+/// Names what witnesses have seen that contradicts the log, in the words of `cairn verify`.
 fn witnesses(cairn: &Cairn, location: &Location) -> Vec<Check> {
     let (heads, _) = witness::seen_by_witnesses(cairn);
     let said = match cairn.testimonies(heads) {
