@@ -109,9 +109,11 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
 /// The schema version of one of our files, 0 for an empty file.
 pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    // Tables first: they come in one commit with the other two, so a file that is made meanwhile is never taken for that
+    // of another program.
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application = number("application_id")?;
     let version = number("user_version")?;
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application == i64::from(APPLICATION_ID) {
         if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
     } else if application == 0 && tables == 0 {
