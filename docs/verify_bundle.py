@@ -505,6 +505,7 @@ class Verifier:
         self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
         self.targets, self.said, self.redactions, self.unnamed = {}, {}, 0, {}
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
+        self.chosen = 0
         self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
         self.changes, self.sound, self.stands = [], [], False
 
@@ -611,6 +612,8 @@ class Verifier:
             if not self.full and leaf["kind"] in ("genesis", "continuation"):
                 raise Finding("leaf_mismatch", "entry", "log entry %d, a %s, belongs to no session and no task" % (
                     seq, leaf["kind"]), seq)
+            if leaf["kind"] == "thought" or leaf["kind"] in ("event", "brief") and self.task_chosen is None:
+                self.chosen += 1
             getattr(self, leaf["kind"])(leaf, line)
             if proof is not None and not included(leaf_hash(data), seq, self.size, proof, self.root):
                 raise Finding("leaf_mismatch", "node", "log entry %d is not in the tree under the root of the bundle" % seq, seq,
@@ -681,7 +684,7 @@ class Verifier:
                                           ("step_index", self.steps.get(session, 0), all_of_session)):
             if leaf[field] < expected or (complete and leaf[field] > expected):
                 reason = "order" if leaf[field] < expected else "missing_record"
-                raise wrong(reason, field, "should be %d and is %d" % (expected, leaf[field]))
+                raise wrong(reason, field, "is wrong: expected %d, found %d" % (expected, leaf[field]))
         if content is not None:
             self.same_text(content, leaf["content_hash"], leaf["content_length"],
                            lambda reason: wrong(reason, "content", "is another"))
@@ -695,7 +698,7 @@ class Verifier:
             if parent is not None and parent[2] != session:
                 raise wrong("chain_hash_mismatch", "parent_id", "is a thought of another session")
             if parent is None and all_of_session:
-                raise wrong("missing_record", "parent_id", "should be an earlier thought and is missing")
+                raise wrong("missing_record", "parent_id", "names no earlier thought")
             self.outside += parent is None
             parent_hash = None if parent is None else parent[1]
         if parent_hash is not None and sha_text(leaf["content_hash"] + parent_hash) != leaf["chain_hash"]:
@@ -710,10 +713,10 @@ class Verifier:
                 raise wrong("hash_mismatch", "hash", "does not follow from the record")
         self.same_metadata(leaf, line, wrong)
         if leaf["context_id"] is not None and not self.has_context(leaf["context_id"]):
-            raise wrong("missing_record", "context_id", "should be that of an earlier snapshot")
+            raise wrong("missing_record", "context_id", "names no earlier snapshot")
         if leaf["brief_id"] is not None and self.briefs.get(leaf["brief_id"], (None,))[0] != session:
             if leaf["brief_id"] in self.briefs or all_of_session:
-                raise wrong("missing_record", "brief_id", "should be that of an earlier brief of the same session")
+                raise wrong("missing_record", "brief_id", "names no earlier brief of the same session")
             self.outside += 1
 
     def has_context(self, number):
@@ -728,7 +731,7 @@ class Verifier:
     def same_metadata(self, leaf, line, wrong):
         metadata, salt = line["metadata"], line["salt"]
         if (metadata is None) != (salt is None):
-            raise wrong("leaf_mismatch", "salt", "should be there exactly if there is metadata")
+            raise wrong("leaf_mismatch", "salt", "is there without metadata, or metadata without it")
         if metadata is not None:
             if hmac.new(bytes.fromhex(salt), metadata.encode(), hashlib.sha256).hexdigest() != leaf["metadata_commitment"]:
                 raise wrong("leaf_mismatch", "metadata", "is not what the entry commits to")
@@ -737,7 +740,8 @@ class Verifier:
         expected = places.get(name, 0)
         places[name] = found + 1
         if found < expected or (complete and found > expected):
-            raise wrong("order" if found < expected else "missing_record", field, "should be %d and is %d" % (expected, found))
+            raise wrong("order" if found < expected else "missing_record", field,
+                        "is wrong: expected %d, found %d" % (expected, found))
 
     def snapshot(self, leaf, line):
         number = leaf["context_id"]
@@ -755,7 +759,8 @@ class Verifier:
         except Finding as finding:
             position = finding
         if bad_number:
-            raise wrong("order" if number < expected else "missing_record", "context_id", "should be %d" % expected)
+            raise wrong("order" if number < expected else "missing_record", "context_id",
+                        "is wrong: expected %d, found %d" % (expected, number))
         if position is not None:
             raise position
         if line["data"] is None:
@@ -873,7 +878,7 @@ class Verifier:
         for field, expected in (("content_hash", target["content_hash"]), ("target_id", target["id"]),
                                 ("target_kind", target["kind"])):
             if leaf[field] != expected:
-                raise wrong("leaf_mismatch", field, "should be %s" % expected)
+                raise wrong("leaf_mismatch", field, "is wrong: expected %s, found %s" % (expected, leaf[field]))
         if target["text"] and text in fields:
             raise still_there(target["kind"], text)
         if target["metadata"]:
@@ -893,6 +898,9 @@ class Verifier:
             if root_of(edge) != self.root:
                 message = "the root that the bundle states is not the root of its entries"
                 self.findings.append(Finding("leaf_mismatch", "log", message, field="root"))
+        if not self.full and self.chosen == 0:
+            (kind, name), = self.header["selection"].items()
+            self.findings.append(Finding("missing_record", "bundle", "the bundle holds no record of %s `%s`" % (kind, name)))
         for number, seq in self.unnamed.items():
             message = "`context_id` of context %d is named by no thought of the bundle" % number
             self.findings.append(Finding("leaf_mismatch", "context", message, seq, str(number), "context_id"))
@@ -935,7 +943,7 @@ class Verifier:
         for reason, field, expected in (("missing_record", "entries", self.lines), ("missing_record", "redacted", self.redactions),
                                         ("content_hash_mismatch", "sha256", self.hash.hexdigest())):
             if manifest[field] != expected:
-                message = "`%s` of the manifest should be %s and is %s" % (field, expected, manifest[field])
+                message = "`%s` of the manifest is wrong: expected %s, found %s" % (field, expected, manifest[field])
                 self.findings.append(Finding(reason, "manifest", message, field=field))
 
     def close(self):

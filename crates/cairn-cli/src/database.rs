@@ -7,6 +7,7 @@ use cairn::{Address, Cairn, Durability, OpenError, Options, StoreError};
 use crate::error::CliError;
 use crate::password::{Login, with_password};
 use crate::state::prove;
+use crate::term::quoted;
 
 /// The folder of a project that holds its database.
 pub(crate) const FOLDER: &str = ".cairn";
@@ -62,7 +63,7 @@ fn find(named: Option<&Path>) -> Result<(PathBuf, Source, Option<Login>), CliErr
         }
         if path.is_dir() {
             return Err(CliError::usage(format!("`{text}` is a folder, not a database"))
-                .hint(format!("name a file in it: `--db '{}'`", path.join(FILE).display())));
+                .hint(format!("name a file in it: `--db {}`", quoted(&path.join(FILE)))));
         }
         return Ok((path.to_path_buf(), Source::Named, None));
     }

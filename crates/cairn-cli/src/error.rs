@@ -6,7 +6,7 @@ use std::path::Path;
 use cairn::{Address, Error, Issue, OpenError, StoreError};
 use serde_json::{Value, json};
 
-use crate::term::{Palette, visible};
+use crate::term::{Palette, quoted, visible};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +188,7 @@ impl From<Error> for CliError {
             Error::Conflict(message) => {
                 CliError { message: message.replace("pass `overwrite`", "pass `--overwrite`"), ..failure }
             }
+            Error::Uncovered { .. } => failure.hint("`cairn checkpoint` makes one"),
             // They say themselves what to do.
             Error::AmbiguousLabel { .. } | Error::Forbidden(_) => failure,
             Error::BudgetTooSmall { .. } => {
@@ -277,14 +278,14 @@ impl From<OpenError> for CliError {
                 | StoreError::Overloaded { .. } => failure,
                 _ => failure.hint("docs/storage.md says what a server must offer and a role must be allowed"),
             },
-            OpenError::NoFolder { folder } => format!("make it with `mkdir -p '{}'`", folder.display()),
+            OpenError::NoFolder { folder } => format!("make it with `mkdir -p {}`", quoted(folder)),
             OpenError::Missing { .. } => {
                 "run `cairn init` to start one in this folder, or name another with `--db`".to_string()
             }
             OpenError::Gone { path, .. } => format!(
                 "restore it from a backup or an export; if it was deleted on purpose, this creates it again: `cairn log \
-                 new --lost --reason 'deleted on purpose' --db '{}'`",
-                path.display()
+                 new --lost --reason 'deleted on purpose' --db {}`",
+                quoted(path)
             ),
             OpenError::Dangling { .. } => {
                 "remove the link, or make the file that it names; or name another database with `--db`".to_string()
@@ -292,33 +293,54 @@ impl From<OpenError> for CliError {
             OpenError::NotOurs { .. } => {
                 "Cairn leaves it as it is; name another file with `--db`, or move this one away".to_string()
             }
+            OpenError::Hollow { path } => {
+                let mut wal = path.clone().into_os_string();
+                wal.push("-wal");
+                format!(
+                    "what was recorded is in {}, which was lost, or left behind when the file was copied; `cairn backup \
+                     FILE` copies a database that is in use. Cairn begins no new log in this file: restore it, move it \
+                     away, or name another with `--db`",
+                    quoted(Path::new(&wal))
+                )
+            }
+            OpenError::Unfolded { path } => format!(
+                "copy the file and its `-wal` into a folder that can be written, and read the copy; or run `cairn \
+                 checkpoint --db {}` as a user who may write there, which folds it in",
+                quoted(path)
+            ),
             OpenError::Newer { .. } => format!(
                 "this is Cairn {}; install a newer one, or name another database with `--db`",
                 env!("CARGO_PKG_VERSION")
             ),
             OpenError::Older { path, .. } => format!(
-                "`cairn checkpoint --db '{}'` brings it up to date; reading never changes a file. If this one must stay as \
+                "`cairn checkpoint --db {}` brings it up to date; reading never changes a file. If this one must stay as \
                  it is, run that on a copy in a folder that can be written",
-                path.display()
+                quoted(path)
             ),
             OpenError::ReadOnly { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));
                 // A database writes beside itself even when it is only read.
                 let which = if path.exists() { vec![path.as_path(), folder] } else { vec![folder] };
-                let which: Vec<String> = which.iter().map(|path| format!("'{}'", path.display())).collect();
+                let which: Vec<String> = which.iter().map(|path| quoted(path)).collect();
                 format!(
                     "`chmod u+w {}` may help; or name a file in a folder of yours with `--db`",
                     which.join(" ")
                 )
             }
             OpenError::Interrupted { path } => format!(
-                "`cairn checkpoint --db '{}'` takes the unfinished write back; reading never changes a file",
-                path.display()
+                "`cairn checkpoint --db {}` takes the unfinished write back; reading never changes a file",
+                quoted(path)
             ),
             OpenError::Busy { .. } => "wait until the other process is done and try again".to_string(),
-            // These say themselves what to do.
-            OpenError::Store { source: StoreError::DiskFull | StoreError::Damaged(_), .. } => return failure,
+            // It says itself what to do.
+            OpenError::Store { source: StoreError::DiskFull, .. } => return failure,
+            OpenError::Store { source: StoreError::Damaged(what), .. } => {
+                // Its own advice is to verify it, which needs a database that can be opened.
+                let causes = vec![format!("the database is damaged ({what})")];
+                return CliError { causes, ..failure }
+                    .hint("restore it from a backup or an export, and keep this file as evidence");
+            }
             OpenError::Store { .. } => "`cairn doctor` looks at the database".to_string(),
         };
         failure.hint(hint)

@@ -26,6 +26,12 @@ pub enum Error {
     /// It contradicts something already recorded.
     #[error("{0}")]
     Conflict(String),
+    /// No checkpoint covers it yet.
+    #[error("no checkpoint covers {what} yet: make one, then try again")]
+    Uncovered {
+        /// The entry, session or task.
+        what: String,
+    },
     /// It may not be done, whoever asks; the message says what to do instead.
     #[error("{0}")]
     Forbidden(String),
@@ -84,7 +90,7 @@ impl Error {
         match self {
             Error::Invalid(_) => "INVALID_PARAMS",
             Error::NotFound { .. } => "NOT_FOUND",
-            Error::Conflict(_) => "CONFLICT",
+            Error::Conflict(_) | Error::Uncovered { .. } => "CONFLICT",
             Error::Forbidden(_) => "FORBIDDEN",
             Error::TooLarge { .. } => "TOO_LARGE",
             Error::AmbiguousLabel { .. } => "AMBIGUOUS_LABEL",

@@ -35,6 +35,22 @@ impl Cairn {
         let length = of.map_or(Ok(None), |of| self.inner.store.chain_length(of))?.unwrap_or(0);
         Ok(Gaps { of, length, seen: 0, last: Some(Sha::ZERO) })
     }
+
+    /// Names the session or task that is there and not found by its label, where nothing was found.
+    pub(crate) fn lost_labels(&self, which: &ListFilter<'_>) -> Result<Vec<Damage>> {
+        let chains = [
+            which.session_id.map(|name| ("session", name, ChainOf::Session(name))),
+            which.task_id.map(|name| ("task", name, ChainOf::Task(name))),
+        ];
+        let mut lost = Vec::new();
+        for (what, name, of) in chains.into_iter().flatten() {
+            if !self.inner.store.is_found_by_label(of)? {
+                let message = format!("the index of labels does not lead to {what} `{name}`");
+                lost.push(Damage::new(message));
+            }
+        }
+        Ok(lost)
+    }
 }
 
 impl Gaps<'_> {

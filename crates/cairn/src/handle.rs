@@ -59,7 +59,7 @@ pub(crate) struct Inner {
     pub(crate) running: OnceLock<Result<Running>>,
 }
 
-/// What runs while something is recorded; dropped in this order.
+/// The threads that run while something is recorded.
 pub(crate) struct Running {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) writer: Arc<Writer>,
@@ -383,9 +383,23 @@ impl Cairn {
     /// Waits until everything accepted is on disk. Dropping the last clone does the same.
     pub fn close(self) {
         if let Some(Ok(running)) = self.inner.running.get() {
-            running.checkpoints.stop();
-            running.writer.stop();
+            running.stop();
         }
+    }
+}
+
+impl Running {
+    /// Writes what is queued, then makes the last checkpoint, which needs the writer, and ends both threads.
+    fn stop(&self) {
+        self.writer.drain();
+        self.checkpoints.stop();
+        self.writer.stop();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -411,9 +425,10 @@ fn open_file(
     heads: Option<&HeadFolder>,
 ) -> std::result::Result<SqliteStore, OpenError> {
     let Opening::Create(_) = opening else {
+        let place = path.clone();
         return match SqliteStore::open(path, durability, opening) {
-            Err(OpenError::Missing { path }) => {
-                Err(gone(heads, &canonical(&path)).unwrap_or(OpenError::Missing { path }))
+            Err(error @ (OpenError::Missing { .. } | OpenError::Hollow { .. })) => {
+                Err(gone(heads, &canonical(&place)).unwrap_or(error))
             }
             opened => opened,
         };
@@ -464,6 +479,7 @@ fn open_or_create<S>(
 ) -> std::result::Result<S, OpenError> {
     match open() {
         Err(OpenError::Missing { .. }) => {}
+        Err(hollow @ OpenError::Hollow { .. }) => return Err(gone().unwrap_or(hollow)),
         opened => return opened,
     }
     match gone() {

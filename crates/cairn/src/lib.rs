@@ -80,7 +80,7 @@ pub use options::{Durability, Options};
 pub use proof::{
     Grown, GrowthProof, HeadFolder, KeyChange, KeyFolder, KeySigner, LostLog, Proof, RecordedKeyChange,
     Relation, Remembered, SeenCopy, SeenHead, SeenPlace, Signer, Standing, Stated, load_key, place_name,
-    random_key,
+    place_path, random_key,
 };
 pub use read::{ActionThought, Filter, Listing, Page};
 pub use redact::{Redact, Redacted};
@@ -92,5 +92,5 @@ pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
     Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
-    Scope, THIS_MACHINE, Watch,
+    Scope, THIS_MACHINE, Testimony, Watch,
 };

@@ -102,6 +102,9 @@ impl Cairn {
         if !more {
             gaps.end(&mut listing.damaged);
         }
+        if seen == 0 {
+            listing.damaged.extend(self.lost_labels(&which)?);
+        }
         let next_cursor = last.filter(|_| more).map(|last| last.to_string());
         Ok(Page { records: listing.records, damaged: listing.damaged, next_cursor })
     }
@@ -120,6 +123,9 @@ impl Cairn {
             listing.add(read.map(|thought| Summary::of(thought, chars)));
         }
         gaps.end(&mut listing.damaged);
+        if listing.records.is_empty() && listing.damaged.is_empty() {
+            listing.damaged.extend(self.lost_labels(&which)?);
+        }
         Ok(listing)
     }
 
@@ -224,6 +230,7 @@ impl Cairn {
                 Err(damage) => damaged.push(damage),
             }
         }
+        damaged.extend(self.lost_labels(&which)?);
         Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64), not_covered })
     }
 }

@@ -13,6 +13,7 @@ mod redaction;
 mod time;
 mod trust;
 mod whole;
+mod witnesses;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -244,6 +245,8 @@ pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;
 /// Whether a redaction can name these fields.
 pub(crate) use redaction::{InLog, possible_fields, read_redaction};
+pub use witnesses::Testimony;
+pub(crate) use witnesses::judge;
 
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;

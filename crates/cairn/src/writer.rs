@@ -136,6 +136,8 @@ enum Job {
     KeepFold(SessionId, Arc<SessionState>),
     /// Somebody asks whether something could be written.
     Probe(SyncSender<Result<()>>),
+    /// Answered when everything queued before it is written.
+    Drain(oneshot::Sender<Result<()>>),
     Stop,
 }
 
@@ -264,6 +266,12 @@ impl Writer {
         }
     }
 
+    /// Waits until everything queued before this call is written, or has failed.
+    pub fn drain(&self) {
+        // A writer that has ended has nothing queued.
+        let _ = self.ask(Job::Drain);
+    }
+
     /// Finishes what is queued and ends the thread.
     pub fn stop(&self) {
         let _ = self.jobs.send(Job::Stop);
@@ -360,6 +368,7 @@ impl Work {
                         let answer = known.get_or_insert_with(|| self.probe()).clone();
                         drop(reply.send(answer.map_err(Error::from)));
                     }
+                    Job::Drain(reply) => drop(reply.send(Ok(()))),
                     Job::Write(_) | Job::WriteAndIndex(_) | Job::Stop => {}
                 }
             }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{Bar, count, size};
+use crate::term::{Bar, count, quoted, size};
 
 /// Copy the database to a new file, even while agents write to it
 ///
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let folder = args.file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(CliError::not_found(format!("the folder `{}` does not exist", folder.display()))
-            .hint(format!("make it with `mkdir -p '{}'`", folder.display())));
+            .hint(format!("make it with `mkdir -p {}`", quoted(folder))));
     }
     {
         let bar = Bar::new();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::Outcome;
 use crate::args::App;
 use crate::error::CliError;
-use crate::term::{Bar, count, size};
+use crate::term::{Bar, count, quoted, size};
 
 /// Write the log, or a part of it, as a file anyone can verify
 ///
@@ -95,11 +95,6 @@ fn how_to_verify(file: &str, exported: &Exported) -> String {
     format!(
         "Anyone can verify it with one of:\n  cairn verify-bundle {file}{keys}\n  python3 docs/verify_bundle.py {file}{keys}"
     )
-}
-
-/// The name of a file as a shell takes it.
-pub(super) fn quoted(file: &Path) -> String {
-    format!("'{}'", file.display().to_string().replace('\'', "'\\''"))
 }
 
 fn summary(exported: &Exported) -> String {

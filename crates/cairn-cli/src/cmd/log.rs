@@ -2,7 +2,7 @@
 
 mod new;
 
-use cairn::{Cairn, RecordedKeyChange, SeenCopy, SeenHead, Stated, Status};
+use cairn::{Cairn, LostLog, RecordedKeyChange, SeenCopy, SeenHead, Stated, Status};
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ enum Command {
 struct Shown {
     origin: String,
     size: u64,
+    /// The log that this one continues, if it does.
+    continues: Option<LostLog>,
     checkpoints: Vec<Stated>,
     key_changes: Vec<RecordedKeyChange>,
     remembered: Option<SeenHead>,
@@ -57,6 +59,7 @@ fn look(cairn: &Cairn, limit: u64) -> Result<Shown, CliError> {
     Ok(Shown {
         origin,
         size: entries,
+        continues: cairn.continues()?,
         checkpoints: cairn.checkpoints(limit)?,
         key_changes: cairn.key_changes()?,
         remembered: cairn.standing().head().cloned(),
@@ -70,6 +73,11 @@ fn page(shown: &Shown, ui: &Ui) -> String {
     let covered = shown.checkpoints.first().map_or(0, |newest| newest.size);
     let tail = shown.size.saturating_sub(covered);
     let mut page = format!("{}  {}\n", palette.strong(&visible(&shown.origin)), count(shown.size, "entry"));
+    if let Some(LostLog { origin, size, reason, actor, .. }) = &shown.continues {
+        let words =
+            format!("continues {origin}, last seen with {}, by {actor}: {reason}", count(*size, "entry"));
+        page.push_str(&format!("{}\n", visible(&words)));
+    }
     page.push_str(&match (covered, tail) {
         (0, _) => "no checkpoint yet; `cairn checkpoint` makes one\n".to_string(),
         (_, 0) => "every entry is covered by a checkpoint\n".to_string(),

@@ -31,9 +31,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let cairn = app.read()?;
     let text = match (args.since, &args.record) {
-        (Some(size), _) => growth(&cairn.prove_growth(size).map_err(unproven)?, app)?,
+        (Some(size), _) => growth(&cairn.prove_growth(size)?, app)?,
         (None, Some(record)) if args.entry => entry(&cairn, seq_of(&cairn, record)?)?,
-        (None, Some(record)) => inclusion(&cairn.prove(seq_of(&cairn, record)?).map_err(unproven)?, app)?,
+        (None, Some(record)) => inclusion(&cairn.prove(seq_of(&cairn, record)?)?, app)?,
         (None, None) => return Err(CliError::usage("name a record, or a size with `--since`")),
     };
     match &args.output {
@@ -52,13 +52,6 @@ fn seq_of(cairn: &Cairn, record: &str) -> Result<u64, CliError> {
     match record.parse() {
         Ok(seq) => Ok(seq),
         Err(_) => Ok(record::find(cairn, record)?.seq),
-    }
-}
-
-fn unproven(error: Error) -> CliError {
-    match error {
-        Error::Conflict(_) => CliError::from(error).hint("`cairn checkpoint` makes one"),
-        error => error.into(),
     }
 }
 

@@ -90,6 +90,10 @@ impl From<Error> for Failure {
                     format!("{damage}; it is not shown. Run `cairn verify` to see what was changed");
                 Failure { details: details(json!({ "seq": damage.seq })), ..Failure::new(code, message) }
             }
+            Error::Uncovered { ref what } => Failure::new(
+                code,
+                format!("no checkpoint covers {what} yet; call log_checkpoint, then try again"),
+            ),
             other => Failure::new(code, other.to_string()),
         }
     }
@@ -243,6 +247,14 @@ mod tests {
         let found = envelope(Error::BudgetTooSmall { budget: 5, item: "the task".into(), needed: 9 });
         assert_eq!(found["error"]["code"], "BUDGET_TOO_SMALL");
         assert_eq!(found["error"]["details"], json!({ "item": "the task", "budget": 5, "needed": 9 }));
+    }
+
+    #[test]
+    fn what_no_checkpoint_covers_names_the_tool_that_makes_one() {
+        let found = envelope(Error::Uncovered { what: "log entry 3".into() });
+        assert_eq!(found["error"]["code"], "CONFLICT");
+        let message = found["error"]["message"].as_str().unwrap();
+        assert_eq!(message, "no checkpoint covers log entry 3 yet; call log_checkpoint, then try again");
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use cairn::HeadFolder;
 use cairn::core::log::Checkpoint;
 
+use crate::term::quoted;
+
 /// The memory, held by one signer at a time.
 pub(super) struct Heads {
     folder: PathBuf,
@@ -29,6 +31,10 @@ impl Heads {
     /// The last head of a log. One that cannot be read is an error: it must not pass for a log that is new.
     pub(super) fn read(&self, origin: &str) -> Result<Option<Checkpoint>, String> {
         let path = self.path(origin);
+        // Opening anything else, a pipe say, might never end.
+        if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            return Err(format!("`{}` is not a file", path.display()));
+        }
         let mut text = String::new();
         match File::open(&path).and_then(|file| file.take(4096).read_to_string(&mut text)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -76,7 +82,7 @@ fn lock(folder: &Path) -> Result<File, String> {
         return Err(failed(&"it belongs to another user"));
     }
     if found.mode() & 0o077 != 0 {
-        return Err(failed(&format!("others can look into it: `chmod 700 '{shown}'`")));
+        return Err(failed(&format!("others can look into it: `chmod 700 {}`", quoted(folder))));
     }
     let file = OpenOptions::new()
         .write(true)

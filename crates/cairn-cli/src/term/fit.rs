@@ -45,6 +45,27 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Breaks prose into lines of at most `width` columns, at spaces, and never within a command between backticks: what is
+/// pasted stands on one line, however long it is.
+pub(crate) fn wrap_around_commands(text: &str, width: usize) -> Vec<String> {
+    let mut in_command = false;
+    let is_break = |c: char| {
+        in_command ^= c == '`';
+        !in_command && c.is_whitespace()
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(is_break).filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
 fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     let mut rest = line.trim_end();
     loop {
@@ -105,6 +126,12 @@ mod tests {
         assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
         assert_eq!(wrap("字字字", 4), ["字字", "字"]);
         assert_eq!(wrap("exactly 8", 9), ["exactly 8"]);
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        let lines = wrap_around_commands("run `a long command` or `b`; then go on", 12);
+        assert_eq!(lines, ["run", "`a long command`", "or `b`; then", "go on"]);
     }
 
     #[test]

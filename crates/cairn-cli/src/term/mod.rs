@@ -4,6 +4,7 @@ mod fit;
 #[cfg(test)]
 mod kept;
 mod progress;
+mod quote;
 mod short_id;
 mod style;
 mod table;
@@ -15,10 +16,11 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-pub(crate) use fit::{columns, cut, pad, wrap};
+pub(crate) use fit::{columns, cut, pad, wrap, wrap_around_commands};
 #[cfg(test)]
 pub(crate) use kept::Kept;
 pub(crate) use progress::Bar;
+pub(crate) use quote::quoted;
 pub(crate) use short_id::ShortIds;
 pub(crate) use style::Palette;
 pub(crate) use table::Table;

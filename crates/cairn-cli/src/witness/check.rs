@@ -1,7 +1,7 @@
 //! Asking every witness now, and holding what they say against the log.
 
 use cairn::core::log::verify_consistency;
-use cairn::{Cairn, Outside, Scope};
+use cairn::{Cairn, Grown, SeenCopy};
 
 use super::config::{Config, Place, Witness};
 use super::files::Files;
@@ -32,6 +32,8 @@ pub(crate) enum Verdict {
     Nothing,
     /// It could not be asked.
     NotAsked(String),
+    /// It has also seen a copy that this machine knows, and that the log does not extend: `verify` calls that no finding.
+    Copy(String),
     /// It has seen another past.
     Contradicts(String),
 }
@@ -43,6 +45,7 @@ impl Verdict {
             Verdict::Agrees => "agrees",
             Verdict::Nothing => "nothing",
             Verdict::NotAsked(_) => "not_asked",
+            Verdict::Copy(_) => "copy",
             Verdict::Contradicts(_) => "contradicts",
         }
     }
@@ -51,7 +54,7 @@ impl Verdict {
     pub(crate) fn words(&self) -> Option<&str> {
         match self {
             Verdict::Agrees | Verdict::Nothing => None,
-            Verdict::NotAsked(words) | Verdict::Contradicts(words) => Some(words),
+            Verdict::NotAsked(words) | Verdict::Copy(words) | Verdict::Contradicts(words) => Some(words),
         }
     }
 }
@@ -93,7 +96,7 @@ pub(crate) fn check(cairn: &Cairn, state: &StateFolder) -> Result<Vec<Checked>, 
 
 /// What an HTTP witness answered outweighs what was kept of earlier answers, if that agrees.
 fn online_answer(published: &Published, checked: &mut Checked) {
-    if matches!(checked.verdict, Verdict::Contradicts(_)) {
+    if matches!(checked.verdict, Verdict::Contradicts(_) | Verdict::Copy(_)) {
         return;
     }
     match &published.outcome {
@@ -130,49 +133,29 @@ fn lost(files: &Files, checked: &mut Checked) {
     }
 }
 
-/// Holds heads against the log, the newest first; the first contradiction tells.
+/// Compares the heads of one witness with the log, as `verify` does.
 fn compare(cairn: &Cairn, heads: Vec<Head>, checked: &mut Checked) -> Result<(), CliError> {
     checked.heads = heads.len();
     checked.newest = heads.last().cloned();
-    if heads.is_empty() {
-        return Ok(());
-    }
-    let entries = cairn.status()?.entries;
-    let stated = cairn.newest_checkpoint()?.map_or(0, |newest| newest.size);
+    let Some(newest) = &checked.newest else { return Ok(()) };
     checked.verdict = Verdict::Agrees;
-    for head in heads.iter().rev() {
-        let wrong = if head.size > entries {
-            Some(format!(
-                "it saw {} entries on {}, and there are {entries}: the newest part of the log is gone, or an older \
-                 copy of it was put back",
-                head.size, head.at
-            ))
-        } else if head.size > stated {
-            // No checkpoint reaches that far: the whole of the log has to be looked at.
-            let heads = vec![outside_head(&checked.witness, head.clone())];
-            let report =
-                cairn.verify_against(&Scope::All, Outside { heads, ..Outside::default() }, &|_| {})?;
-            let about =
-                |finding: &&cairn::Finding| finding.table == "log" && finding.message.contains(&head.at);
-            report.findings.iter().find(about).map(|finding| finding.message.clone())
-        } else {
-            let grown = cairn.prove_growth(head.size)?;
-            let now = &grown.checkpoint;
-            if !verify_consistency(head.size, now.size, &grown.old_root, &now.root, &grown.proof) {
-                Some("the log does not match its own checkpoint: run `cairn verify`".to_string())
-            } else if grown.old_root != head.root {
-                Some(format!(
-                    "the first {} entries are not those it saw on {}: the log was rewritten, or this is another \
-                     branch of it",
-                    head.size, head.at
-                ))
-            } else {
-                None
-            }
-        };
-        if let Some(words) = wrong {
-            checked.verdict = Verdict::Contradicts(words);
+    if let Some(stated) = cairn.newest_checkpoint()? {
+        let Grown { old_size, old_root, proof, checkpoint: now, .. } =
+            cairn.prove_growth(newest.size.min(stated.size))?;
+        if !verify_consistency(old_size, now.size, &old_root, &now.root, &proof) {
+            let words = "the log does not match its own checkpoint: run `cairn verify`";
+            checked.verdict = Verdict::Contradicts(words.to_string());
             return Ok(());
+        }
+    }
+    let heads = heads.into_iter().map(|head| outside_head(&checked.witness, head)).collect();
+    for said in cairn.testimonies(heads)? {
+        if let Some(finding) = said.findings.first() {
+            checked.verdict = Verdict::Contradicts(finding.message.clone());
+        } else if let Some(place) = said.copies.first() {
+            let known = cairn.copies().iter().find(|copy| copy.place == *place).map(SeenCopy::words);
+            let words = known.unwrap_or_else(|| format!("it has seen a copy of this log, `{place}`"));
+            checked.verdict = Verdict::Copy(words);
         }
     }
     Ok(())

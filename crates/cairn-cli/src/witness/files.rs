@@ -73,6 +73,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), String> {
 
 /// Reads a file, if there is one.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    // Opening anything else, a pipe say, might never end.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(format!("`{}` is not a file", path.display()));
+    }
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut bytes)) {
         Ok(_) => Ok(Some(bytes)),

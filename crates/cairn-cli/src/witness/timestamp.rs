@@ -11,6 +11,7 @@ use cairn::{Sha, Stated};
 use super::files::{self, Files};
 use super::post::post;
 use super::{Deadline, Failure, Head, run, stamp};
+use crate::term::quoted;
 
 /// A stamp with its certificates has a few thousand bytes.
 const MAX_ANSWER: u64 = 256 << 10;
@@ -68,8 +69,8 @@ fn paths(files: &Files, name: &str, size: u64) -> (PathBuf, PathBuf) {
 /// What to type to find out who made a stamp.
 pub(crate) fn openssl_command(files: &Files, name: &str, size: u64, ca: Option<&Path>) -> String {
     let (note, tsr) = paths(files, name, size);
-    let ca = ca.map_or_else(|| "CA.pem".to_string(), |ca| format!("'{}'", ca.display()));
-    format!("openssl ts -verify -data '{}' -in '{}' -CAfile {ca}", note.display(), tsr.display())
+    let ca = ca.map_or_else(|| "CA.pem".to_string(), quoted);
+    format!("openssl ts -verify -data {} -in {} -CAfile {ca}", quoted(&note), quoted(&tsr))
 }
 
 /// Has `openssl` verify the newest stamp, if there is such a program. `None` if there is not.

@@ -93,6 +93,42 @@ fn a_token_is_made() {
 }
 
 #[test]
+fn a_new_log_in_the_place_of_another() {
+    let operation = Operation { args: &["log", "new", "--reason", "a new beginning"], ..SIMPLE };
+    let (ground, before, args) = begin(&operation);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let run = ground.run_traced(&args, "");
+    assert!(run.ok(), "{run:?}");
+    let (mut old, mut new) = (0, 0);
+    for fault in faults(&disk::steps(&ground.trace())) {
+        ground.reset();
+        let run = ground.run_with(fault, &args, "");
+        let what = format!("{args:?} with {fault:?} gave {run:?}");
+        let beside: Vec<Vec<String>> = ground
+            .files()
+            .iter()
+            .filter(|file| file.starts_with("data/cairn-") && file.ends_with(".db"))
+            .map(|file| ground.ids_in(file))
+            .collect();
+        if fault.how == "off" {
+            // Nothing could be taken back. Whichever name it has, the old database is there.
+            assert!(ground.ids_in("data/cairn.db") == before || beside.contains(&before), "{what}");
+        } else if run.ok() || !beside.is_empty() {
+            assert_eq!(beside, std::slice::from_ref(&before), "{what}");
+            assert_eq!(ground.ids_in("data/cairn.db"), [""; 0], "{what}");
+            assert_eq!(ground.run(&["--json", "log"]).json()["continues"]["size"], 4, "{what}");
+            new += 1;
+            check(&ground, &[], fault.at % 2 == 0, &what);
+        } else {
+            old += 1;
+            check(&ground, &before, fault.at % 2 == 0, &what);
+            ground.fine(&args);
+        }
+    }
+    assert!(old > 20 && new > 20, "{old} failures left the old log, {new} came after the new one");
+}
+
+#[test]
 fn a_server_that_records() {
     survives(&Operation { args: &["mcp"], input: twenty_thoughts, acknowledged: answered_ids, ..SIMPLE });
 }
@@ -259,7 +295,7 @@ fn check_files(ground: &Ground, what: &str) {
             let text = fs::read_to_string(&path).unwrap();
             let newest = text.lines().last().unwrap();
             // A log that was made and lost before its first checkpoint has no more than this.
-            let is_head = newest.starts_with("head ") || newest.starts_with("seen 1 ");
+            let is_head = ["head ", "seen 1 ", "closed "].iter().any(|word| newest.starts_with(word));
             assert!(is_head && text.ends_with('\n'), "{what}\n{text}");
         }
     }

@@ -3,6 +3,7 @@
 use cairn_core::Sha;
 use cairn_core::log::{Edge, leaf_hash, verify_inclusion};
 
+use super::Selection;
 use super::entry::{Entry, Leaf};
 use super::links::Links;
 use super::read::Header;
@@ -155,6 +156,16 @@ impl Checker {
         (self.header.full && self.whole).then_some(&self.leaves)
     }
 
+    /// The session or task of a partial bundle that has no record of it: `export` makes no such bundle.
+    fn nothing_of(&self) -> Option<String> {
+        let Counts { records, events, briefs, .. } = self.counts;
+        match self.header.selection() {
+            Selection::Session(name) if records + events + briefs == 0 => Some(format!("session `{name}`")),
+            Selection::Task(name) if records == 0 => Some(format!("task `{name}`")),
+            _ => None,
+        }
+    }
+
     /// Checks, after the last entry, that none is missing and that they make the root.
     pub fn close(&mut self, findings: &mut Findings) {
         if self.header.full && self.expected < self.header.size {
@@ -169,6 +180,10 @@ impl Checker {
                 let message = "the root that the bundle states is not the root of its entries";
                 findings.add(Finding::new(Reason::LeafMismatch, "log", message).field("root", root, stated));
             }
+        }
+        if let Some(what) = self.nothing_of() {
+            let message = format!("the bundle holds no record of {what}");
+            findings.add(Finding::new(Reason::MissingRecord, "bundle", message));
         }
         for (id, seq) in self.links.unnamed() {
             let (what, expected) =

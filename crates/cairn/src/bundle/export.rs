@@ -122,8 +122,10 @@ impl<'a> Export<'a> {
 
     fn run(mut self, progress: &mut dyn FnMut(Progress)) -> Result<Exported> {
         let size = self.stated.head.size;
+        // Before the first line is written: there may be nothing to export.
+        let chosen = select::select(self.audit, &self.options.selection, size)?;
         self.header()?;
-        match select::select(self.audit, &self.options.selection, size)? {
+        match chosen {
             None => {
                 for from in (0..size).step_by(CHUNK as usize) {
                     self.range(from, size.min(from + CHUNK))?;

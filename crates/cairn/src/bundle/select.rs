@@ -6,6 +6,7 @@ use cairn_core::entry::{Entry, EntryKind};
 
 use super::Selection;
 use crate::error::{Error, Result};
+use crate::proof::uncovered;
 use crate::store::{Audit, ChainOf, Damage};
 
 /// The positions of what `selection` names, and of what it takes to check it, below `size`; none for everything.
@@ -37,6 +38,9 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
                 chosen.insert(seq);
             }
         })?;
+    }
+    if chosen.is_empty() {
+        return Err(uncovered(&format!("{what} `{name}`")));
     }
     for id in contexts {
         chosen.extend(audit.context_seq(id)?);

@@ -222,7 +222,12 @@ impl HeadFolder {
 
     /// Returns the log whose database was last seen at a place.
     pub fn log_at(&self, database: &Path) -> Option<String> {
-        let text = fs::read_to_string(self.place(&place_name(database))).ok()?;
+        let file = self.place(&place_name(database));
+        // Reading anything but a file might never end.
+        if !fs::metadata(&file).ok()?.is_file() {
+            return None;
+        }
+        let text = fs::read_to_string(file).ok()?;
         text.strip_suffix('\n').map(str::to_string)
     }
 
@@ -383,6 +388,32 @@ pub fn place_name(database: &Path) -> String {
         chunk.invalid().iter().for_each(|byte| name.push_str(&format!("%{byte:02x}")));
     }
     name
+}
+
+/// Returns the path or address that [`place_name`] gave this name.
+pub fn place_path(name: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    path_of(bytes)
+}
+
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the path that stands for a file wherever it is named from. The file need not exist.

@@ -43,7 +43,7 @@ pub struct RecordedKeyChange {
 }
 
 /// A log whose newest part was lost, and which another one continues.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LostLog {
     /// Its name.
     pub origin: String,
@@ -74,6 +74,21 @@ impl Cairn {
     /// The changes of keys that the log records, oldest first.
     pub fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
         key_changes(&*self.inner.store)
+    }
+
+    /// The log that this one continues, as its second entry says.
+    pub fn continues(&self) -> Result<Option<LostLog>> {
+        let second = self.entry(1)?;
+        Ok(second.and_then(|entry| match Entry::parse(entry.leaf.as_bytes()) {
+            Some(Entry::Continuation(entry)) => Some(LostLog {
+                origin: entry.origin.into_owned(),
+                size: entry.size,
+                root: entry.root,
+                reason: entry.reason.into_owned(),
+                actor: entry.actor.into_owned(),
+            }),
+            _ => None,
+        }))
     }
 
     /// Records, as the first thing in a new log, which one it continues; returns its position in the log.

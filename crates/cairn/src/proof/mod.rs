@@ -21,7 +21,7 @@ use crate::store::{Damage, StoreError};
 use crate::tree;
 
 pub(crate) use heads::canonical;
-pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name};
+pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name, place_path};
 pub use key_folder::{KeyFolder, load as load_key, random_key};
 pub use keys::{KeyChange, LostLog, RecordedKeyChange};
 pub(crate) use make::Maker;
@@ -129,7 +129,7 @@ impl Cairn {
             return Err(Error::NotFound { what: "log entry", id: seq.to_string() });
         }
         let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size > seq);
-        let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("log entry {seq}")))?;
+        let checkpoint = checkpoint.ok_or_else(|| uncovered(&format!("log entry {seq}")))?;
         let store = &self.inner.store;
         let proof = inclusion(seq, checkpoint.size, &mut tree::nodes(&**store)).map_err(proof_error)?;
         let mut leaf = None;
@@ -158,7 +158,7 @@ impl Cairn {
             return Err(Error::invalid("size", message));
         }
         let checkpoint = self.newest_checkpoint()?.filter(|newest| newest.size >= old_size);
-        let checkpoint = checkpoint.ok_or_else(|| uncovered(format!("the first {old_size} entries")))?;
+        let checkpoint = checkpoint.ok_or_else(|| uncovered(&format!("the first {old_size} entries")))?;
         let store = &self.inner.store;
         let mut node = tree::nodes(&**store);
         let proof = consistency(old_size, checkpoint.size, &mut node).map_err(proof_error)?;
@@ -169,8 +169,8 @@ impl Cairn {
     }
 }
 
-fn uncovered(what: String) -> Error {
-    Error::Conflict(format!("no checkpoint covers {what} yet: make one, then prove it again"))
+pub(crate) fn uncovered(what: &str) -> Error {
+    Error::Uncovered { what: what.to_string() }
 }
 
 fn proof_error(error: ProofError<StoreError>) -> Error {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use cairn_core::Sha;
 
-use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
+use super::heads::{HeadFolder, Remembered, SeenHead, place_name, place_path};
 use super::standing::{Comparison, Relation, SeenCopy, Standing, compare};
 use crate::error::{OpenError, Result as Outcome};
 use crate::handle::Cairn;
@@ -12,7 +12,9 @@ use crate::options::Durability;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{LogHead, LogReader, Opening, Store, StoreError};
 use crate::tree;
-use crate::verify::{Finding, MAX_FINDINGS, Outside, OutsideKey, Reason, Report};
+use crate::verify::{
+    Finding, MAX_FINDINGS, Outside, OutsideHead, OutsideKey, Reason, Report, Testimony, judge,
+};
 
 impl Cairn {
     /// How the log stood to what was seen in its place, when it was opened.
@@ -23,6 +25,15 @@ impl Cairn {
     /// The copies of the log, seen elsewhere, that it did not extend when it was opened.
     pub fn copies(&self) -> &[SeenCopy] {
         &self.inner.comparison.copies
+    }
+
+    /// Compares the log with the heads that witnesses have seen.
+    pub fn testimonies(&self, heads: Vec<OutsideHead>) -> Outcome<Vec<Testimony>> {
+        let mut outside = Outside { heads, ..Outside::default() };
+        // Heads that this machine cannot read are for `verify` to name.
+        self.add_remembered(&mut outside)?;
+        let store = &*self.inner.store;
+        judge(&store.head()?, &outside, &mut |size| Ok(root_at(store, size)?))
     }
 
     /// Adds what this program remembers of the log to what a verifier brings along; returns why that cannot be read.
@@ -144,7 +155,7 @@ fn root_at(store: &dyn Store, size: u64) -> Result<Sha, StoreError> {
 /// begins. What was seen of a copy says this only for some sizes.
 pub(crate) fn refine(store: &dyn Store, copies: &mut [SeenCopy]) {
     for copy in copies {
-        if let Ok(Some(same)) = split(store, Path::new(&copy.place)) {
+        if let Ok(Some(same)) = split(store, &place_path(&copy.place)) {
             copy.relation = Relation::Fork { same: Some(same), differs: same + 1 };
         }
     }

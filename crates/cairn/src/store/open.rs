@@ -86,6 +86,12 @@ pub enum OpenError {
         /// Its likely content.
         found: String,
     },
+    /// The file is a database without any content: it was copied without its write-ahead log, or lost it.
+    #[error("`{}` is a database file without content: there is no log in it", path.display())]
+    Hollow {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file was written by a later version of Cairn.
     #[error("`{}` was written by a newer Cairn: it has schema {found}, this program knows up to {known}", path.display())]
     Newer {
@@ -118,6 +124,15 @@ pub enum OpenError {
     /// The file or its folder cannot be written, and must be.
     #[error("`{}` is read-only", path.display())]
     ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its write-ahead log is not folded in, and cannot be read where nothing can be written.
+    #[error(
+        "`{}` cannot be read where it is: a part of it is in its `-wal` file, and to read that, SQLite must write a `-shm` \
+         file into the folder, which is read-only", path.display()
+    )]
+    Unfolded {
         /// The file.
         path: PathBuf,
     },

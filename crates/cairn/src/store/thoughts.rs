@@ -27,6 +27,9 @@ pub trait ThoughtReader {
 pub trait SessionReader {
     /// How many thoughts a session or task has, by its head; none if there is no such label.
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>>;
+    /// Whether a session or task is found by its label if there is one: no if the index of labels leads elsewhere, or
+    /// nowhere.
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool>;
     /// Where the newest thought of a session up to a position of the log is.
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>>;
     /// Sessions whose newest record is before a position of the log, newest first.

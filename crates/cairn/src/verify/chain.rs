@@ -234,7 +234,7 @@ pub(super) fn check_entry(
     })?;
     checked?;
     if entries == 0 {
-        let message = format!("log entry {seq}, which should record {what}, is missing");
+        let message = format!("log entry {seq}, which records {what}, is missing");
         findings.add(Finding::new(Reason::MissingRecord, "entry", message).at(seq));
     } else if recorded(&checker) == 0 && findings.total == 0 {
         let message = format!("log entry {seq} does not record {what}");

@@ -1,7 +1,7 @@
 //! Checking what was stated about the log: its checkpoints, the keys that signed them, and the heads that others
 //! remember.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use cairn_core::Sha;
 use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
@@ -10,6 +10,7 @@ use cairn_core::note::{KeyId, Signature, VerifyingKey};
 use serde::Serialize;
 
 use super::trust::{Trust, TrustedKey};
+use super::witnesses::judge;
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
 use crate::proof::{Remembered, SeenCopy, SeenHead, Standing, compare};
@@ -139,7 +140,8 @@ fn check_remembered(
     if let Some(seen) = wrong {
         coverage.contradicted = true;
         // Other checkpoints of another log are missing as well: that is said already.
-        check_head(head, &as_outside(seen), nodes)?.into_iter().for_each(|finding| findings.add(finding));
+        let found = check_head(head, &as_outside(seen), &mut |size| Ok(root(size, nodes)?))?;
+        found.into_iter().for_each(|finding| findings.add(finding));
         return Ok(());
     }
     let own = outside.remembered.places.get(here).map_or(&[][..], |own| &own.heads);
@@ -151,8 +153,7 @@ fn check_remembered(
     Ok(())
 }
 
-/// Compares the log with the heads that witnesses have seen. A witness knows the name of a log and no place, so it may
-/// have seen heads of several copies.
+/// Compares the log with the heads that witnesses have seen.
 fn check_witnesses(
     head: &LogHead,
     outside: &Outside,
@@ -160,51 +161,16 @@ fn check_witnesses(
     coverage: &mut Coverage,
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut held: Vec<&OutsideHead> = Vec::new();
-    let mut wrong: Vec<(&OutsideHead, Finding)> = Vec::new();
-    for seen in &outside.heads {
-        match check_head(head, seen, nodes)? {
-            None => held.push(seen),
-            Some(finding) => wrong.push((seen, finding)),
-        }
-    }
-    for seen in &held {
+    for said in judge(head, outside, &mut |size| Ok(root(size, nodes)?))? {
         // A witness says more than this machine does about the same size.
-        if coverage.outside.as_ref().is_none_or(|known| known.size <= seen.size) {
-            coverage.outside = Some((*seen).clone());
+        if let Some(seen) = said.newest
+            && coverage.outside.as_ref().is_none_or(|known| known.size <= seen.size)
+        {
+            coverage.outside = Some(seen);
         }
-    }
-    for witness in outside.heads.iter().map(|seen| &seen.witness).collect::<BTreeSet<_>>() {
-        let of_witness = wrong.iter().filter(|(seen, _)| seen.witness == *witness);
-        let unexplained: Vec<_> = of_witness.filter(|(seen, _)| !is_of_copy(outside, seen)).collect();
-        let contradicted = unexplained.iter().filter(|(seen, _)| seen.size <= head.size);
-        let Some(differs) = contradicted.map(|(seen, _)| seen.size).min() else {
-            // The log is only too short.
-            unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone()));
-            continue;
-        };
-        let of_this = || held.iter().filter(|seen| seen.witness == *witness).map(|seen| seen.size);
-        if of_this().any(|size| size >= differs) {
-            // It has seen both: this log, and another that has grown from the same past. Nothing here says that the
-            // other is a copy, so this one may have been rewritten.
-            let message = format!(
-                "{witness} has seen two logs of this name, which differ within the first {differs} entries: this one \
-                 was rewritten, or it is one side of a fork"
-            );
-            findings.add(Finding::new(Reason::CheckpointMismatch, "log", message));
-        } else {
-            unexplained.into_iter().for_each(|(_, finding)| findings.add(finding.clone()));
-        }
+        said.findings.into_iter().for_each(|finding| findings.add(finding));
     }
     Ok(())
-}
-
-/// Whether a head is remembered as one of a copy in another place.
-fn is_of_copy(outside: &Outside, seen: &OutsideHead) -> bool {
-    let is_here = |place: &str| outside.here.as_deref() == Some(place);
-    let same = |head: &SeenHead| head.size == seen.size && head.root == seen.root;
-    outside.remembered.heads().any(|(place, head)| !is_here(place) && same(head))
-        && !outside.remembered.heads().any(|(place, head)| is_here(place) && same(head))
 }
 
 /// Whether a checkpoint states what the log is.
@@ -235,7 +201,7 @@ fn check_one(
             head.size
         );
         let finding = Finding::new(Reason::CheckpointMismatch, "checkpoint", message);
-        return Ok(Err(finding.field("size", format!("at most {}", head.size), size)));
+        return Ok(Err(finding.field("size", format!("at least {size}"), head.size)));
     }
     let recomputed = root(checkpoint.size(), nodes)?;
     if recomputed != checkpoint.root() {
@@ -329,7 +295,11 @@ fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyEntry<'static>>,
 }
 
 /// Whether the log is the one that somebody outside has seen.
-fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Result<Option<Finding>> {
+pub(super) fn check_head(
+    head: &LogHead,
+    seen: &OutsideHead,
+    root_at: &mut dyn FnMut(u64) -> Result<Sha>,
+) -> Result<Option<Finding>> {
     let OutsideHead { witness, size, at, .. } = seen;
     let (witness, cause) = match &witness[..] {
         THIS_MACHINE => ("this machine, in this place,", "the log was rewritten"),
@@ -344,7 +314,7 @@ fn check_head(head: &LogHead, seen: &OutsideHead, nodes: &mut Nodes<'_>) -> Resu
         let finding = Finding::new(Reason::CheckpointMismatch, "log", message);
         return Ok(Some(finding.field("size", format!("at least {size}"), head.size)));
     }
-    let recomputed = root(*size, nodes)?;
+    let recomputed = root_at(*size)?;
     Ok((recomputed != seen.root).then(|| {
         let message = format!("the first {size} entries are not those that {witness} saw on {at}: {cause}");
         Finding::new(Reason::CheckpointMismatch, "log", message).field("root", seen.root, recomputed)

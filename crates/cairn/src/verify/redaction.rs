@@ -88,7 +88,7 @@ pub fn read_redaction(leaf: &[u8]) -> Option<RedactionEntry<'static>> {
     }
 }
 
-/// What is wrong with the key of a sealed content: in which way, what should be there and what is.
+/// A wrong key of a sealed content: the reason, the key that the log asks for and the one that is stored.
 pub type WrongKey = (Reason, &'static str, &'static str);
 
 /// What is known of redactions and seals while entries are checked one after the other.
@@ -190,7 +190,7 @@ impl Redactions {
                 Ok(Some(Finding::differs(reason, "redaction", &what, field, expected, actual).at(seq)))
             };
         let Some(said) = read_redaction(leaf) else {
-            let message = format!("log entry {seq} should record a redaction, and cannot be read");
+            let message = format!("log entry {seq}, a redaction, cannot be read");
             return Ok(Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq)));
         };
         let Some(target_seq) = audit.redaction_target(seq)? else {
@@ -254,7 +254,8 @@ impl Redactions {
             _ => "thought",
         };
         let what = format!("{} `{}`, which was redacted,", target.kind, target.id);
-        let finding = Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "there");
+        let finding =
+            Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "what was there before");
         Ok(Some(Finding { id: Some(target.id.clone()), ..finding.at(said.target_seq) }))
     }
 }

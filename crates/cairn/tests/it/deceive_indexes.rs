@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cairn::{NewThought, Options, Report, Scope, SearchQuery, ThoughtType};
+use cairn::{Filter, NewThought, Options, Report, Scope, SearchQuery, ThoughtType};
 use rusqlite::{Connection, params};
 
 use crate::harness::{TestCairn, sqlites_own};
@@ -445,5 +445,50 @@ fn a_deleted_last_thought_is_named_with_its_place() {
         );
         let place = "thought `r3` is gone: step 2 of session `s`, position 2 of task `t`, log entry 3";
         assert_eq!(finding.message, place);
+    }
+}
+
+#[test]
+fn a_label_that_its_index_does_not_lead_to_is_named_by_search_and_listings() {
+    sqlites_own!("about pages of its file");
+    let db = TestCairn::new();
+    for (session, word) in [("a", "apple"), ("b", "berry"), ("c", "cherry")] {
+        let thought = NewThought::new(ThoughtType::Plan, word).session(session).task(session).agent("ada");
+        db.record(thought).unwrap();
+    }
+    let query = |word: &str, session: &str| SearchQuery {
+        query: word.into(),
+        session_id: Some(session.into()),
+        ..SearchQuery::default()
+    };
+    assert_eq!(db.search(&query("cherry", "c")).unwrap().results.len(), 1);
+    for change in ["exchanged", "removed"] {
+        let copy = Copy::of(&db);
+        let root = roots(&copy.path(), "name = 'sqlite_autoindex_session_1'")[0].1;
+        let mut pages = Pages::read(&copy.path());
+        let leaf = pages.leaves(root)[0];
+        match change {
+            "exchanged" => {
+                let (b, c) = (pages.rowid(leaf, 1), pages.rowid(leaf, 2));
+                let bytes = pages.bytes[b.clone()].to_vec();
+                pages.bytes.copy_within(c.clone(), b.start);
+                pages.bytes[c].copy_from_slice(&bytes);
+            }
+            _ => pages.set(leaf + 3, pages.number(leaf + 3) - 1),
+        }
+        pages.write(&copy.path());
+        let cairn = Options::new().read_only(true).open(copy.path()).unwrap();
+        let found = cairn.search(&query("cherry", "c")).unwrap();
+        assert!(found.results.is_empty());
+        let named = "the index of labels does not lead to session `c`";
+        let damaged: Vec<String> = found.damaged.iter().map(ToString::to_string).collect();
+        assert!(damaged.iter().any(|damage| damage.contains(named)), "{change}: {damaged:?}");
+        let page = cairn.list(&Filter { session_id: Some("c".into()), ..Filter::default() }).unwrap();
+        assert!(page.records.is_empty() && !page.damaged.is_empty(), "{change}: {page:?}");
+        let tree = cairn.tree("c", false).unwrap();
+        assert!(tree.records.is_empty() && !tree.damaged.is_empty(), "{change}: {tree:?}");
+        // A session that was never there, and one whose label is found.
+        assert!(cairn.search(&query("cherry", "nobody")).unwrap().damaged.is_empty());
+        assert!(cairn.search(&query("apple", "a")).unwrap().damaged.is_empty());
     }
 }

@@ -210,3 +210,64 @@ fn a_database_that_was_moved_while_open_is_neither_read_nor_written() {
     let report = cairn.verify(&cairn::Scope::All).unwrap();
     assert!(report.valid() && report.records == 2, "{}", report.message());
 }
+
+#[test]
+fn a_file_that_was_copied_without_its_write_ahead_log_gets_no_new_log() {
+    sqlites_own!("a write-ahead log");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let cairn = Cairn::open(&path).unwrap();
+    cairn.record(plan("t", "recorded")).unwrap();
+    let copy = folder.path().join("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    let before = fs::read(&copy).unwrap();
+    assert!(!before.is_empty());
+    let to_read = Options::new().read_only(true).open(&copy);
+    assert!(matches!(to_read.err(), Some(OpenError::Hollow { .. })));
+    assert!(matches!(refused(&copy), OpenError::Hollow { .. }));
+    assert!(matches!(Options::new().create(false).open(&copy).err(), Some(OpenError::Hollow { .. })));
+    assert_eq!(fs::read(&copy).unwrap(), before);
+    // With its write-ahead log it is the database.
+    fs::copy(folder.path().join("cairn.db-wal"), folder.path().join("copy.db-wal")).unwrap();
+    assert_eq!(Cairn::open(&copy).unwrap().status().unwrap().thoughts, 1);
+}
+
+#[test]
+fn a_database_that_was_left_unfinished_is_finished() {
+    sqlites_own!("how a file is made");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let other = folder.path().join("other.db");
+    let cairn = Cairn::open(&other).unwrap();
+    let mark = folder.path().join("cairn.db-new");
+    // As a program leaves them that is killed before its first commit.
+    fs::copy(&other, &path).unwrap();
+    fs::write(&mark, "").unwrap();
+    let to_read = Options::new().read_only(true).open(&path);
+    assert!(matches!(to_read.err(), Some(OpenError::Missing { .. })));
+    assert!(mark.exists());
+    let finished = Cairn::open(&path).unwrap();
+    finished.record(plan("t", "recorded")).unwrap();
+    assert!(!mark.exists());
+    assert_ne!(finished.status().unwrap().origin, cairn.status().unwrap().origin);
+    // One that is killed before it removes the mark.
+    drop(finished);
+    fs::write(&mark, "").unwrap();
+    assert_eq!(Cairn::open(&path).unwrap().status().unwrap().thoughts, 1);
+    assert!(!mark.exists());
+}
+
+#[test]
+fn the_last_writer_to_close_leaves_a_file_that_is_whole_alone() {
+    sqlites_own!("a write-ahead log");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.db");
+    let (first, second) = (Cairn::open(&path).unwrap(), Cairn::open(&path).unwrap());
+    first.record(plan("t", "recorded")).unwrap();
+    first.close();
+    // It has written nothing itself.
+    second.close();
+    let copy = folder.path().join("copy.db");
+    fs::copy(&path, &copy).unwrap();
+    assert_eq!(Cairn::open(&copy).unwrap().status().unwrap().thoughts, 1);
+}

@@ -122,7 +122,7 @@ fn a_proof_convinces_whoever_has_the_bytes_and_the_key() {
         assert!(receipt.verify(proof.leaf.replace("ada", "eve").as_bytes(), key.verifying_key()).is_err());
     }
     // The newest is in no checkpoint yet, and proving makes none.
-    assert!(matches!(cairn.prove(22), Err(Error::Conflict(_))));
+    assert!(matches!(cairn.prove(22), Err(Error::Uncovered { .. })));
     cairn.checkpoint().unwrap();
     let newest = cairn.prove(22).unwrap();
     assert_eq!(newest.checkpoint.size, 23);
@@ -398,4 +398,46 @@ fn a_key_that_somebody_slips_into_the_log_is_not_vouched_for() {
     let _ = signed.checkpoint();
     let coverage = place.open().verify(&Scope::All).unwrap().coverage.unwrap();
     assert_eq!(coverage.signed, stated.size);
+}
+
+#[test]
+fn the_last_checkpoint_covers_what_was_still_queued() {
+    for close in [Cairn::close as fn(Cairn), drop] {
+        let place = Place::new();
+        let cairn = place.open();
+        let thought = |n: u32| NewThought::new(ThoughtType::Plan, format!("{n}")).session("s").agent("ada");
+        let waiting: Vec<_> = (0..200).map(|n| cairn.record_async(thought(n))).collect();
+        close(cairn);
+        drop(waiting);
+        let cairn = place.options().read_only(true).open(place.database()).unwrap();
+        let entries = cairn.status().unwrap().entries;
+        assert!(entries > 200, "{entries}");
+        assert_eq!(cairn.newest_checkpoint().unwrap().map(|stated| stated.size), Some(entries));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_among_the_remembered_heads_is_not_read() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    cairn.checkpoint().unwrap();
+    drop(cairn);
+    let pipe_in_place_of = |path: &Path| {
+        std::fs::remove_file(path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let only_file = |folder: &Path| {
+        let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|path| path.is_file()).unwrap()
+    };
+    pipe_in_place_of(&only_file(&place.0.path().join("heads/places")));
+    let cairn = place.open();
+    think(&cairn, "two");
+    cairn.checkpoint().unwrap();
+    drop(cairn);
+    pipe_in_place_of(&only_file(&place.0.path().join("heads")));
+    let cairn = place.open();
+    assert!(matches!(cairn.standing(), Standing::Unreadable { .. }), "{:?}", cairn.standing());
 }

@@ -2,22 +2,23 @@
 
 use std::path::Path;
 
-use cairn::{Cairn, HeadFolder, Relation, SeenCopy, Standing};
+use cairn::{Cairn, Finding, HeadFolder, Relation, SeenCopy, Standing};
 use serde_json::json;
 
 use super::{Check, Location, State};
 use crate::args::App;
 use crate::cmd::Outcome;
-use crate::cmd::export::quoted;
 use crate::error::CliError;
 use crate::state::{self, SignedElsewhere, StateFolder};
-use crate::term::count;
+use crate::term::{count, quoted};
+use crate::witness;
 
 /// Adds what is to be said of the log and of its key.
 pub(super) fn look(cairn: &Cairn, location: &Location, checks: &mut Vec<Check>) {
     let Ok(status) = cairn.status() else { return };
     checks.push(heads(cairn, location, status.entries));
     checks.extend(cairn.copies().iter().map(|seen| copy(seen, location)));
+    checks.extend(witnesses(cairn, location));
     checks.push(key(cairn, &status.origin));
 }
 
@@ -60,6 +61,7 @@ fn heads(cairn: &Cairn, location: &Location, entries: u64) -> Check {
 
 /// A copy of the log elsewhere that this one does not extend.
 fn copy(seen: &SeenCopy, location: &Location) -> Check {
+    let there = cairn::place_path(&seen.place);
     let mut advice = match seen.relation {
         Relation::Newer => {
             vec!["this is an older copy: it can be read, verified and recorded in".to_string()]
@@ -67,21 +69,53 @@ fn copy(seen: &SeenCopy, location: &Location) -> Check {
         Relation::Fork { .. } => {
             let here = location.name().unwrap_or_default();
             vec![format!(
-                "to end the fork, choose the database that keeps the name of the log, and run `cairn log new --reason \
-                 'ends a fork' --db PATH` for the other, `{}` or `{}`: all that was recorded there is kept beside it, \
-                 to be read and verified, and a new log begins that names it",
-                here.display(),
-                seen.place
+                "to end the fork, choose the database that keeps the name of the log, and run {} for this one or {} for \
+                 the other: all that was recorded there is kept beside it, to be read and verified, and a new log begins \
+                 that names it",
+                end_fork(&here),
+                end_fork(&there)
             )]
         }
     };
     // The heads of a database that is there are evidence about it.
-    if Path::new(&seen.place).is_absolute() && !Path::new(&seen.place).exists() {
-        let place = quoted(Path::new(&seen.place));
+    if there.is_absolute() && !there.exists() {
+        let place = quoted(&there);
         advice
             .push(format!("if it was only a scratch copy, `cairn doctor --forget --db {place}` forgets it"));
     }
     Check { name: "copies", state: State::Warn, message: seen.words(), advice }
+}
+
+/// The command that ends a fork on the side of a database.
+fn end_fork(database: &Path) -> String {
+    format!("`cairn log new --reason 'ends a fork' --db {}`", quoted(database))
+}
+
+/// Names what witnesses have seen that contradicts the log, in the words of `cairn verify`.
+fn witnesses(cairn: &Cairn, location: &Location) -> Vec<Check> {
+    let (heads, _) = witness::seen_by_witnesses(cairn);
+    let said = match cairn.testimonies(heads) {
+        Ok(said) => said,
+        Err(error) => return vec![Check::problem("witness", error.into())],
+    };
+    let mut advice =
+        vec!["find the database that it saw, and compare; keep this one as evidence".to_string()];
+    if let Ok(here) = location.name()
+        && !location.is_server()
+    {
+        advice.push(format!(
+            "if this is one side of a fork, and the other keeps the name of the log, run {}: all that was recorded here \
+             is kept beside it, and a new log begins that names it",
+            end_fork(&here)
+        ));
+    }
+    let check = |finding: Finding| Check {
+        name: "witness",
+        state: State::Problem,
+        message: finding.message,
+        advice: advice.clone(),
+    };
+    said.into_iter().flat_map(|said| said.findings).map(check).collect()
 }
 
 /// A state in which nothing is recorded, and the ways out.

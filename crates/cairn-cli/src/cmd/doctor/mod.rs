@@ -12,7 +12,7 @@ use crate::args::App;
 use crate::database::{Location, Source};
 use crate::error::CliError;
 use crate::state::prove;
-use crate::term::{Palette, count, minute, visible, wrap};
+use crate::term::{Palette, count, minute, quoted, visible, wrap, wrap_around_commands};
 
 /// Look at the database and say what is wrong and what to do
 ///
@@ -121,7 +121,7 @@ fn open(location: &Location, checks: &mut Vec<Check>) -> Result<Cairn, CliError>
         None => Check::ok("writing", "file and folder can be written"),
         Some(obstacle) => {
             let message = format!("`{}` is read-only", obstacle.display());
-            Check::warn("writing", message, format!("`chmod u+w '{}'` makes it writable", obstacle.display()))
+            Check::warn("writing", message, format!("`chmod u+w {}` makes it writable", quoted(&obstacle)))
         }
     });
     Ok(cairn)
@@ -204,7 +204,7 @@ fn page(checks: &[Check], width: usize, palette: Palette) -> String {
         let lines = wrap(&visible(&check.message), width - MARGIN);
         page.push_str(&format!("{state}  {:<9}  {}\n", check.name, lines.join(&format!("\n{:MARGIN$}", ""))));
         for advice in &check.advice {
-            let lines = wrap(&visible(advice), width - MARGIN - 2);
+            let lines = wrap_around_commands(&visible(advice), width - MARGIN - 2);
             page.push_str(&format!("{:MARGIN$}→ {}\n", "", lines.join(&format!("\n{:1$}", "", MARGIN + 2))));
         }
     }

@@ -14,6 +14,7 @@ use super::Outcome;
 use crate::args::App;
 use crate::database::{FILE, FOLDER, Location, ROADMAPS, Source, private_folder};
 use crate::error::CliError;
+use crate::term::quoted;
 use mcp_json::{Change, Server};
 
 /// Set up a folder: database in `.cairn/`, server in `.mcp.json`
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     if !args.dir.is_dir() {
         return Err(CliError::not_found(format!("the folder `{}` does not exist", args.dir.display()))
-            .hint(format!("make it with `mkdir -p '{}'`", args.dir.display())));
+            .hint(format!("make it with `mkdir -p {}`", quoted(&args.dir))));
     }
     // Without the dot, paths read as people write them.
     let dir = args.dir.strip_prefix(".").unwrap_or(&args.dir);

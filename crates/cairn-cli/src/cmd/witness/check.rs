@@ -50,6 +50,7 @@ fn block(checked: &Checked, width: usize, palette: Palette) -> String {
         Verdict::Agrees => palette.good("agrees     "),
         Verdict::Nothing => palette.warning("nothing yet"),
         Verdict::NotAsked(_) => palette.warning("not asked  "),
+        Verdict::Copy(_) => palette.warning("other copy "),
         Verdict::Contradicts(_) => palette.bad("contradicts"),
     };
     let mut lines = vec![checked.witness.title()];

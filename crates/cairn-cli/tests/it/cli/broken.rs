@@ -204,3 +204,39 @@ fn a_password_on_the_command_line_is_told_of_and_one_elsewhere_is_not() {
     let err = String::from_utf8_lossy(&output.stderr).to_string();
     assert!(!err.contains("note:") && err.contains("does not answer"), "{err}");
 }
+
+#[test]
+fn a_copy_without_its_write_ahead_log_is_told_from_no_database() {
+    sqlites_own!("about a file that is not as it should be");
+    let place = Place::new();
+    let path = place.path("copy.db");
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    sql.pragma_update(None, "journal_mode", "WAL").unwrap();
+    drop(sql);
+    let before = std::fs::read(&path).unwrap();
+    let record: &[&str] = &["record", "plan", "x", "-t", "t"];
+    for args in [record, &["verify"], &["list"], &["checkpoint"]] {
+        let err = refusal(&place, &[&["--db", "copy.db"], args].concat());
+        let first = "error: `copy.db` is a database file without content: there is no log in it\n";
+        assert!(err.starts_with(first), "{args:?}: {err}");
+        assert!(err.contains("'copy.db-wal'") && err.contains("`cairn backup FILE`"), "{args:?}: {err}");
+    }
+    let doctor = place.run(&["--db", "copy.db", "doctor"]);
+    assert!(doctor.code == 1 && doctor.out.contains("without content"), "{}", doctor.out);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_too_damaged_to_open_is_not_to_be_verified_again() {
+    sqlites_own!("about a file that is not as it should be");
+    let place = Place::with_story();
+    let path = place.path("cairn.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[100..400].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    for args in [&["verify"][..], &["list"]] {
+        let err = refusal(&place, &[&["--db", "cairn.db"], args].concat());
+        assert!(err.contains("the database is damaged") && err.contains("backup"), "{err}");
+        assert!(!err.contains("cairn verify"), "{err}");
+    }
+}

@@ -204,7 +204,13 @@ fn one_command_ends_a_fork_and_keeps_what_both_recorded() {
     record(&place, "c.db", "two, there");
     let doctor = fine(on(&place, "b.db", &["doctor"]));
     let advice = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(advice.contains("`cairn log new --reason 'ends a fork' --db PATH`"), "{advice}");
+    for side in ["b.db", "c.db"] {
+        let path = std::fs::canonicalize(place.path(side)).unwrap();
+        let command = format!("`cairn log new --reason 'ends a fork' --db '{}'`", path.display());
+        // On one line, however long it is.
+        assert!(side == "b.db" || doctor.contains(&command), "{doctor}");
+        assert!(advice.contains(if side == "b.db" { "--db 'b.db'`" } else { &command }), "{advice}");
+    }
     let ended = on(&place, "c.db", &["log", "new", "--reason", "ends a fork", "--json"]).json();
     let old = Path::new(ended["old"].as_str().unwrap()).file_name().unwrap().to_str().unwrap().to_string();
     assert_eq!(ended["size"], 4, "the new log names all of the old one");
@@ -433,7 +439,53 @@ fn a_witness_that_saw_both_sides_of_a_fork_accuses_neither() {
         let verified = on(&place, db, &["verify"]);
         assert_eq!(verified.code, 0, "{}", verified.out);
         assert!(verified.out.contains("the log has forked"), "{}", verified.out);
+        let checked = on(&place, db, &["witness", "check", "--json"]);
+        let said = checked.json()["witnesses"][0].clone();
+        let doctor = on(&place, db, &["doctor", "--json"]);
+        assert_eq!((checked.code, doctor.code), (0, 0), "{}", doctor.out);
+        // In the words of the others, wherever the witness has seen the other side.
+        if said["verdict"] != "agrees" {
+            assert_eq!(said["verdict"], "copy", "{said}");
+            let words = doctor.json()["checks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|check| check["name"] == "copies" && check["message"] == said["message"]);
+            assert!(words, "{said}\n{}", doctor.out);
+        }
     }
+    let other = on(&place, "data/c.db", &["witness", "check", "--json"]).json();
+    assert_eq!(other["witnesses"][0]["verdict"], "copy", "{other}");
+}
+
+#[cfg(unix)]
+#[test]
+fn commands_in_advice_can_be_pasted_whatever_a_path_is_called() {
+    sqlites_own!("files are copied");
+    let place = Place::new();
+    let (here, there) = ("100% it's \"here\".db", "there `%25` $HOME.db");
+    record(&place, here, "one");
+    copy(&place, here, there);
+    record(&place, here, "two, here");
+    record(&place, there, "two, there");
+    let paste = |text: &str, which: &str| {
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(which)).collect();
+        let [line] = lines[..] else { panic!("{which} stands on one line: {text}") };
+        let command = line[line.find(which).unwrap()..].split('`').next().unwrap();
+        let bin = Path::new(env!("CARGO_BIN_EXE_cairn")).parent().unwrap();
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", command]).current_dir(place.path("")).env("HOME", place.path("home"));
+        let output = bash.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let doctor = fine(on(&place, here, &["doctor"]));
+    // The other one is named by its remembered place.
+    paste(&doctor.replacen("cairn log new", "", 1), "cairn log new --reason 'ends a fork'");
+    assert_eq!(texts(&place, there), [""; 0]);
+    assert_eq!(texts(&place, here), ["one", "two, here"]);
+    delete(&place, here);
+    paste(&refusal(&place, here), "cairn log new --lost");
+    assert_eq!(texts(&place, here), [""; 0]);
 }
 
 #[cfg(unix)]

@@ -389,6 +389,8 @@ fn an_unfolded_write_ahead_log_is_not_passed_over_through_a_link() {
         let Some(output) = as_stranger(&place, &place.path("data").join(db), &["list"]) else { return };
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(!output.status.success() && !shown.contains("the first plan"), "{db}: {shown}");
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert!(why.contains("SQLite must write a `-shm` file") && why.contains("read the copy"), "{why}");
     }
     std::fs::set_permissions(place.path("data"), PermissionsExt::from_mode(0o755)).unwrap();
 }

@@ -234,7 +234,13 @@ fn an_old_state_put_back_is_refused_and_every_way_out_works() {
     on(&place, &["doctor"]).ok();
     // The second: a new log that names the old one.
     put_back("old.db");
+    let old = json(&place, &["log"])["origin"].as_str().unwrap().to_string();
+    assert_eq!(json(&place, &["log"])["continues"], serde_json::Value::Null);
     on(&place, &["log", "new", "--reason", "the disk was replaced"]).ok();
+    let log = on(&place, &["log"]).ok().out;
+    assert!(log.contains(&format!("\ncontinues {old}, last seen with ")), "{log}");
+    assert!(log.contains(", by ada: the disk was replaced\n"), "{log}");
+    assert_eq!(json(&place, &["log"])["continues"]["origin"], old.as_str());
     record(&place, "three");
     on(&place, &["verify"]).ok();
     let entry = on(&place, &["prove", "1", "--entry"]).ok().out;

@@ -123,7 +123,12 @@ impl Ground {
 
     /// The ids of all thoughts that are stored.
     pub fn ids(&self) -> Vec<String> {
-        let database = self.data().join("cairn.db");
+        self.ids_in("data/cairn.db")
+    }
+
+    /// The ids of all thoughts in the database of this name.
+    pub fn ids_in(&self, file: &str) -> Vec<String> {
+        let database = self.now().join(file);
         if !database.exists() {
             return Vec::new();
         }

@@ -3,8 +3,9 @@
 use cairn_core::id::SessionId;
 use cairn_core::thought::ThoughtType;
 
+use super::connect::Link;
 use super::read::SHORT_ROWS;
-use super::row::{at, get, number, number_or_none, typed};
+use super::row::{at, get, number, number_or_none, typed, wrong_form};
 use super::{PostgresStore, Result};
 use crate::store::{ChainOf, SessionCounts, SessionReader};
 use tokio_postgres::Row;
@@ -18,6 +19,10 @@ impl SessionReader for PostgresStore {
             };
             link.one(sql, &[&name]).await?.map(|row| number(&row, 0)).transpose()
         })
+    }
+
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool> {
+        self.read(async |link| is_found_by_label(link, of).await)
     }
 
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
@@ -121,4 +126,26 @@ impl SessionReader for PostgresStore {
             }
         }
     }
+}
+
+/// Whether a session or task is found by its label: by the index where that leads to it, and by none where there is none.
+async fn is_found_by_label(link: &Link, of: ChainOf<'_>) -> Result<bool> {
+    // An expression cannot be looked up in the index of names, so it looks at every row.
+    let (found, scan, name) = match of {
+        ChainOf::Task(name) => (
+            "SELECT name || '' = $1 FROM task WHERE no = (SELECT no FROM task WHERE name = $1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM task WHERE name || '' = $1)",
+            name,
+        ),
+        ChainOf::Session(name) => (
+            "SELECT name || '' = $1 FROM session WHERE no = (SELECT no FROM session WHERE name = $1)",
+            "SELECT NOT EXISTS (SELECT 1 FROM session WHERE name || '' = $1)",
+            name,
+        ),
+    };
+    if let Some(row) = link.one(found, &[&name]).await? {
+        return get(&row, 0);
+    }
+    let row = link.one(scan, &[&name]).await?.ok_or_else(wrong_form)?;
+    get(&row, 0)
 }

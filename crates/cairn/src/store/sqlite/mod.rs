@@ -18,6 +18,7 @@ mod structure;
 mod sweep;
 mod thoughts;
 mod token;
+mod unfinished;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -91,6 +92,14 @@ impl SqliteStore {
                 {
                     store.unchanging = true;
                 }
+                Err(schema::PrepareError::Sql(error))
+                    if is_read_only(&error)
+                        && matches!(opening, Opening::Read)
+                        && !store.is_empty("-wal")
+                        && fs::File::open(&path).is_ok() =>
+                {
+                    return Err(OpenError::Unfolded { path });
+                }
                 Err(error) => return Err(error.at(&path)),
                 Ok(()) => {
                     store.place.keep();
@@ -126,6 +135,13 @@ impl SqliteStore {
             }
             version => version?,
         };
+        if version == 0 && !unfinished::may_get_a_log(self.path()) {
+            // Another process may have finished it between the two looks.
+            return match schema::recognise(&self.connect()?)? {
+                0 => Err(schema::PrepareError::Hollow),
+                _ => self.prepare(opening),
+            };
+        }
         if version != schema::VERSION {
             let birth = match opening {
                 Opening::Create(birth) => Some(birth),
@@ -136,6 +152,9 @@ impl SqliteStore {
             if self.unchanging {
                 return Err(schema::PrepareError::Older(version));
             }
+            if version == 0 {
+                unfinished::begin(self.path());
+            }
             let mut writer = self.connect_to_write()?;
             schema::prepare(&mut writer, birth)?;
             self.wrote.store(true, Ordering::Relaxed);
@@ -144,6 +163,9 @@ impl SqliteStore {
             writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             drop(writer);
             reader = self.connect()?;
+        }
+        if !matches!(opening, Opening::Read) {
+            unfinished::end(self.path());
         }
         self.readers.lock().expect("no reader panics while it holds the lock").push(reader);
         Ok(())
@@ -159,12 +181,14 @@ impl SqliteStore {
     /// Whether the file could be read as one that never changes. Not if a write-ahead log or the journal of an
     /// interrupted write waits beside it, which would be passed over.
     fn can_be_unchanging(&self) -> bool {
-        let is_empty = |end: &str| {
-            let mut log = self.path().as_os_str().to_os_string();
-            log.push(end);
-            fs::metadata(log).map_or(true, |log| log.len() == 0)
-        };
-        !self.unchanging && self.path().is_file() && is_empty("-wal") && is_empty("-journal")
+        !self.unchanging && self.path().is_file() && self.is_empty("-wal") && self.is_empty("-journal")
+    }
+
+    /// Whether the file of this ending beside the database is empty, or not there.
+    fn is_empty(&self, end: &str) -> bool {
+        let mut log = self.path().as_os_str().to_os_string();
+        log.push(end);
+        fs::metadata(log).map_or(true, |log| log.len() == 0)
     }
 
     /// Makes what was handed to the system last through a power cut: all of it is in the write-ahead log, or was synced
@@ -244,16 +268,19 @@ impl SqliteStore {
     }
 }
 
-/// A store that has written folds the write-ahead log into the file, unless others have the file open. One that has only
-/// read leaves every byte as it is.
+/// A store that has written folds the write-ahead log into the file, as far as others who have the file open do not read
+/// older states of it. One that has only read leaves every byte as it is.
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         self.readers.get_mut().expect("no reader panics while it holds the lock").clear();
         if self.wrote.load(Ordering::Relaxed)
             && let Ok(connection) = self.another_to_write()
         {
-            // SQLite folds when the last connection that has looked at the log is closed.
+            unfinished::end(self.path());
+            // SQLite folds when the last connection that has looked at the log is closed. The last may be one that has
+            // only read, and leaves the log as it is: then the file alone must be whole.
             let _ = schema::recognise(&connection);
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
 }

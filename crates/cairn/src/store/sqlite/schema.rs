@@ -40,6 +40,8 @@ pub enum PrepareError {
     Interrupted,
     /// The file is empty, and it was not asked to be made.
     Empty,
+    /// The file has no tables, and is neither empty nor being made.
+    Hollow,
 }
 
 impl From<rusqlite::Error> for PrepareError {
@@ -58,6 +60,7 @@ impl PrepareError {
             PrepareError::Older(found) => OpenError::Older { path, found, known: VERSION },
             PrepareError::Interrupted => OpenError::Interrupted { path },
             PrepareError::Empty => OpenError::Missing { path },
+            PrepareError::Hollow => OpenError::Hollow { path },
             PrepareError::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::NotADatabase) => {
                     OpenError::NotOurs { path, found: "it is not an SQLite file".to_string() }
@@ -105,9 +108,11 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
 /// The schema version of one of our files, 0 for an empty file.
 pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    // Tables first: they come in one commit with the other two, so a file that is made meanwhile is never taken for that
+    // of another program.
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application = number("application_id")?;
     let version = number("user_version")?;
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application == i64::from(APPLICATION_ID) {
         if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
     } else if application == 0 && tables == 0 {

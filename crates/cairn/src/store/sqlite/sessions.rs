@@ -22,6 +22,28 @@ impl SessionReader for SqliteStore {
         self.read(|connection| chain_length(connection, of))
     }
 
+    fn is_found_by_label(&self, of: ChainOf<'_>) -> Result<bool> {
+        self.read(|connection| {
+            let (found, scan, name) = match of {
+                ChainOf::Task(name) => (
+                    "SELECT name = ?1 FROM task WHERE no = (SELECT no FROM task WHERE name = ?1)",
+                    "SELECT NOT EXISTS (SELECT 1 FROM task NOT INDEXED WHERE name = ?1)",
+                    name,
+                ),
+                ChainOf::Session(name) => (
+                    "SELECT name = ?1 FROM session WHERE no = (SELECT no FROM session WHERE name = ?1)",
+                    "SELECT NOT EXISTS (SELECT 1 FROM session NOT INDEXED WHERE name = ?1)",
+                    name,
+                ),
+            };
+            let found = connection.prepare_cached(found)?.query_row([name], |row| row.get(0)).optional()?;
+            match found {
+                Some(is_it) => Ok(is_it),
+                None => connection.prepare_cached(scan)?.query_row([name], |row| row.get(0)),
+            }
+        })
+    }
+
     fn newest_thought(&self, session_id: &str, to: u64) -> Result<Option<u64>> {
         self.read(|connection| {
             let to = i64::try_from(to).unwrap_or(i64::MAX);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cairn::bundle::Selection;
+use cairn::bundle::{ExportOptions, Selection};
+use cairn::{Error, NewThought, ThoughtType};
 use serde_json::{Value, json};
 
 use super::forge::{Bundle, both, export, filled, key_of, session, task, verify};
@@ -87,4 +88,36 @@ fn a_record_that_the_selection_has_no_place_for_is_named_by_both() {
     assert!(brief.len() == 1 && brief[0].ends_with(", task_id)"), "{brief:?}");
     assert_eq!(chosen("snapshot", t()), ["leaf_mismatch (table context, log entry 4, 1, context_id)"]);
     assert_eq!(chosen("thought", t()), ["leaf_mismatch (table thought, log entry 5, r4, task_id)"]);
+}
+
+#[test]
+fn a_part_of_a_log_without_any_record_of_it_is_refused_by_both() {
+    let db = filled();
+    let whole = Bundle::of(&export(&db, Selection::All));
+    let keys_alone = places(&whole, |leaf| leaf["kind"] == "key");
+    for selection in [json!({"session": "s"}), json!({"task": "t"}), json!({"session": "nobody"})] {
+        for places in [&keys_alone, &BTreeSet::new()] {
+            assert_eq!(found(&whole, selection.clone(), places), ["missing_record (table bundle)"]);
+        }
+    }
+    // A session that has events and no thoughts is one.
+    let events = places(&whole, |leaf| leaf["kind"] == "event" && leaf["session_id"] == "memory");
+    assert_eq!(found(&whole, json!({"session": "memory"}), &events), [""; 0]);
+}
+
+#[test]
+fn a_session_that_no_checkpoint_covers_is_not_exported() {
+    let db = filled();
+    db.checkpoint().unwrap();
+    let late = NewThought::new(ThoughtType::Decision, "late").session("late").task("late").agent("ada");
+    db.record(late).unwrap();
+    for selection in [session("late"), task("late")] {
+        let options = ExportOptions { selection, ..ExportOptions::default() };
+        let refused = db.export(&options, &mut Vec::new(), &mut |_| {}).unwrap_err();
+        assert!(matches!(refused, Error::Uncovered { .. }), "{refused:?}");
+        assert_eq!(refused.code(), "CONFLICT");
+        db.export(&ExportOptions::default(), &mut Vec::new(), &mut |_| {}).unwrap();
+    }
+    db.checkpoint().unwrap();
+    assert!(verify(&export(&db, session("late")), &[]).valid());
 }

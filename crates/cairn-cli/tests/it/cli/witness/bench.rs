@@ -135,6 +135,7 @@ impl Bench {
         let check = self.run(&["witness", "check"]);
         assert_eq!(check.code, 1, "{}", check.out);
         assert!(check.out.starts_with("contradicts  witness"), "{}", check.out);
+        self.all_say_the_same();
 
         for text in ["other two", "other three", "other four"] {
             self.think(text);
@@ -144,6 +145,19 @@ impl Bench {
         let message = run["findings"][0]["message"].as_str().unwrap();
         assert!(message.contains("the log was rewritten, or this is another branch"), "{message}");
         assert_eq!(self.run(&["witness", "check"]).code, 1);
+        self.all_say_the_same();
+    }
+
+    /// `verify`, `doctor` and `witness check` use one sentence for what the one witness has seen.
+    #[track_caller]
+    fn all_say_the_same(&self) {
+        let found = self.json(&["verify"])["findings"][0]["message"].clone();
+        let checked = self.json(&["witness", "check"])["witnesses"][0].clone();
+        let doctor = self.json(&["doctor"]);
+        let checks = doctor["checks"].as_array().unwrap();
+        let told = checks.iter().find(|check| check["name"] == "witness").expect("doctor tells of it");
+        assert_eq!((&told["message"], &told["state"]), (&found, &"problem".into()), "{doctor}");
+        assert_eq!((&checked["message"], &checked["verdict"]), (&found, &"contradicts".into()));
     }
 }
 

@@ -167,3 +167,20 @@ fn a_witness_that_lost_what_it_took_is_told() {
     let run = bench.run(&["verify"]);
     assert!(run.code == 0 && run.out.contains("is not there"), "{}", run.out);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_the_list_of_witnesses_is_not_waited_for() {
+    let bench = Bench::new();
+    bench.fine(&["witness", "add", "file", &bench.arg("elsewhere/notes")]);
+    let folder = std::fs::read_dir(bench.path("state/witnesses")).unwrap();
+    let list = folder.map(|entry| entry.unwrap().path()).find(|path| path.is_file()).unwrap();
+    std::fs::remove_file(&list).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&list).status().unwrap().success());
+    let verified = bench.run(&["verify"]);
+    let told = verified.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(verified.code == 0 && told.contains("no witness was asked:"), "{}", verified.out);
+    assert!(told.contains("is not a file"), "{told}");
+    let checked = bench.run(&["witness", "check"]);
+    assert!(checked.code == 1 && checked.err.contains("is not a file"), "{}", checked.err);
+}
