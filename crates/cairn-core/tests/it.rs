@@ -18,6 +18,7 @@ mod roadmap_diff;
 /// Which nodes a text names, quickly.
 mod roadmap_mentions;
 /// Reproducible pseudo-random numbers for the oracles.
+#[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
 mod seeded;
 /// The rules of entities.
 mod session_entities;

@@ -69,6 +69,9 @@ mod seal;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;
+#[path = "../../cairn-core/tests/seeded.rs"]
+#[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
+mod seeded;
 /// What a server must be like.
 #[path = "it/server.rs"]
 mod server;

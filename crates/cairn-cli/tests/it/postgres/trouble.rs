@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cairn::{Cairn, Error, NewThought, Scope, ThoughtType};
 
 use super::cluster::{Cluster, give, new_folder};
+use crate::it::seeded::Seeded;
 
 fn thought(content: impl Into<String>) -> NewThought {
     NewThought::new(ThoughtType::Plan, content).task("t").agent("a")
@@ -163,12 +164,8 @@ fn a_full_disk_of_the_server_leaves_nothing_half_written_and_is_over_when_there_
     cluster.sql("ALTER TABLE cairn.thought SET TABLESPACE small");
     // Not to be squeezed.
     let noise = |seed: u64| -> String {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut next = || {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            char::from(b'!' + (state >> 57) as u8 % 90)
-        };
-        (0..200_000).map(|_| next()).collect()
+        let mut random = Seeded(seed);
+        (0..200_000).map(|_| char::from(b'!' + random.below(90) as u8)).collect()
     };
     let mut kept = 0;
     let refused = loop {
