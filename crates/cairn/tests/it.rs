@@ -39,6 +39,8 @@ mod far;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;
+#[path = "../../cairn-core/tests/growth.rs"]
+mod growth;
 /// Honest histories, about which verification says nothing.
 #[path = "it/honest.rs"]
 mod honest;
