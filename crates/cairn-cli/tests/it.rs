@@ -24,4 +24,7 @@ mod it {
     #[cfg(target_os = "linux")]
     mod postgres;
     mod processes;
+    #[path = "../../../cairn-core/tests/seeded.rs"]
+    #[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
+    mod seeded;
 }

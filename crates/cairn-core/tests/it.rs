@@ -11,6 +11,8 @@ mod brief_words;
 mod canonical_oracles;
 /// Proofs, notes, checkpoints and cosignatures: implementations in Rust, Python and Go agree with us.
 mod foreign_oracles;
+/// Work that grows no faster than it should.
+mod growth;
 /// The Merkle tree: equal roots and proofs to `tlog_tiles` and `ct-merkle`, each accepting the other's.
 mod merkle_oracles;
 /// Diffs of roadmaps: applied to the first, they give the second.
@@ -18,6 +20,7 @@ mod roadmap_diff;
 /// Which nodes a text names, quickly.
 mod roadmap_mentions;
 /// Reproducible pseudo-random numbers for the oracles.
+#[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
 mod seeded;
 /// The rules of entities.
 mod session_entities;

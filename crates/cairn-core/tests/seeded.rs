@@ -1,3 +1,5 @@
+//! Numbers for the tests of all crates.
+
 /// The splitmix64 generator: a failing case comes back with the same seed.
 pub struct Seeded(pub u64);
 
@@ -12,5 +14,24 @@ impl Seeded {
     /// A number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
+    }
+
+    /// A place in a list of this length; 0 if the list is empty.
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length.max(1) as u64) as usize
+    }
+
+    pub fn pick<'i, T>(&mut self, items: &'i [T]) -> &'i T {
+        &items[self.index(items.len())]
+    }
+
+    /// At most so many of them, in an order of its own.
+    pub fn some<T>(&mut self, mut all: Vec<T>, most: usize) -> Vec<T> {
+        for index in 0..most.min(all.len()) {
+            let other = index + self.index(all.len() - index);
+            all.swap(index, other);
+        }
+        all.truncate(most);
+        all
     }
 }

@@ -54,7 +54,7 @@ impl Witness {
         let begun = Instant::now();
         while witness.address.is_empty() {
             let text = fs::read_to_string(&said).unwrap();
-            assert!(begun.elapsed() < Duration::from_secs(30), "the witness does not listen: {text}");
+            assert!(begun.elapsed() < Duration::from_secs(60), "the witness does not listen: {text}");
             let rest = text.split_once("listening on http://").map_or("", |(_, rest)| rest);
             // Only once the line is complete.
             witness.address = rest.split_once(' ').map_or("", |(address, _)| address).to_string();
@@ -66,7 +66,7 @@ impl Witness {
     /// Sends a body and returns status and answer.
     fn add_checkpoint(&self, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let head = format!(
             "POST /add-checkpoint HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             self.address,

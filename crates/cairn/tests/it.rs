@@ -39,6 +39,8 @@ mod far;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;
+#[path = "../../cairn-core/tests/growth.rs"]
+mod growth;
 /// Honest histories, about which verification says nothing.
 #[path = "it/honest.rs"]
 mod honest;
@@ -72,6 +74,9 @@ mod seal;
 /// Searching.
 #[path = "it/search.rs"]
 mod search;
+#[path = "../../cairn-core/tests/seeded.rs"]
+#[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
+mod seeded;
 /// What a server must be like.
 #[path = "it/server.rs"]
 mod server;

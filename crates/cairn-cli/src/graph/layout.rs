@@ -306,6 +306,6 @@ mod tests {
             assert_apart(&laid_out(MANY, &edges));
         }
         // Without optimisation; a quadratic step would take minutes.
-        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+        assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
     }
 }

@@ -88,12 +88,21 @@ mod tests {
     static BROKEN_WRITE: Tool =
         Tool { name: "broken_write", call: Call::Write(|_, _| panic!("broken"), Effect::Add), ..*TRAIL[5] };
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     /// The other end of a server with these tools.
     struct Client {
         folder: tempfile::TempDir,
         requests: WriteHalf<DuplexStream>,
         answers: Lines<BufReader<ReadHalf<DuplexStream>>>,
         running: rmcp::service::RunningService<rmcp::RoleServer, server::Server>,
+    }
+
+    fn meta() -> Value {
+        json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        })
     }
 
     impl Client {
@@ -110,24 +119,30 @@ mod tests {
         }
 
         async fn send(&mut self, id: u64, tool: &str, arguments: &Value) {
-            let meta = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-            });
-            let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
-            let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-            self.requests.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+            let params = json!({ "name": tool, "arguments": arguments, "_meta": meta() });
+            self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).await;
+        }
+
+        async fn say(&mut self, message: &Value) {
+            self.requests.write_all(format!("{message}\n").as_bytes()).await.unwrap();
         }
 
         async fn receive(&mut self) -> Value {
             serde_json::from_str(&self.answers.next_line().await.unwrap().unwrap()).unwrap()
         }
 
-        async fn end(mut self) {
+        /// Ends the input, waits for the end of the server, and returns what it said until then.
+        async fn end(mut self) -> String {
             self.requests.shutdown().await.unwrap();
-            assert_eq!(self.answers.into_inner().read(&mut [0]).await.unwrap(), 0);
-            self.running.waiting().await.unwrap();
+            let ended = async {
+                let mut rest = String::new();
+                self.answers.into_inner().read_to_string(&mut rest).await.unwrap();
+                self.running.waiting().await.unwrap();
+                rest
+            };
+            let rest = tokio::time::timeout(PATIENCE, ended).await.expect("the server does not end");
             drop(self.folder);
+            rest
         }
     }
 
@@ -145,7 +160,7 @@ mod tests {
             let answer = client.receive().await;
             assert_eq!(answer["result"]["structuredContent"]["error"]["code"], code, "{answer}");
         }
-        client.end().await;
+        assert_eq!(client.end().await, "");
     }
 
     type Work = fn(&Cairn, args::Given) -> Result<envelope::Data, envelope::Failure>;
@@ -159,8 +174,11 @@ mod tests {
 
     fn waits(gate: usize) -> Result<envelope::Data, envelope::Failure> {
         let open = || OPEN[gate].load(Ordering::SeqCst);
-        (0..10_000).take_while(|_| !open()).for_each(|_| std::thread::sleep(Duration::from_millis(1)));
-        assert!(open(), "nobody came to open the gate");
+        let began = std::time::Instant::now();
+        while !open() {
+            assert!(began.elapsed() < PATIENCE, "nobody came to open the gate");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         envelope::Data::of(&json!({}))
     }
 
@@ -186,7 +204,60 @@ mod tests {
                 let answer = client.receive().await;
                 assert_eq!(answer["result"]["structuredContent"]["ok"], true, "{answer}");
             }
-            client.end().await;
+            assert_eq!(client.end().await, "");
         }
+    }
+
+    fn plan() -> Value {
+        json!({ "plan_description": "p", "session_id": "s", "agent_id": "a" })
+    }
+
+    #[tokio::test]
+    async fn the_end_of_input_ends_the_server_at_once() {
+        let client = Client::start(&TRAIL);
+        assert_eq!(client.end().await, "");
+        let mut client = Client::start(&TRAIL);
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "c", "version": "1" } });
+        client.say(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })).await;
+        assert_eq!(client.receive().await["result"]["protocolVersion"], "2025-11-25");
+        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
+        assert_eq!(client.end().await, "");
+    }
+
+    #[tokio::test]
+    async fn the_server_ends_at_once_after_its_last_answer() {
+        let mut client = Client::start(&TRAIL);
+        for id in 0..500 {
+            client.send(id, "thought_plan", &plan()).await;
+        }
+        for _ in 0..500 {
+            client.receive().await;
+        }
+        assert_eq!(client.end().await, "");
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_does_not_hold_up_the_end() {
+        let mut client = Client::start(&TRAIL);
+        client.send(1, "thought_plan", &plan()).await;
+        let params = json!({ "requestId": 1, "reason": "changed my mind" });
+        client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params })).await;
+        client.end().await;
+    }
+
+    #[tokio::test]
+    async fn a_listener_does_not_hold_up_the_end() {
+        let mut client = Client::start(&TRAIL);
+        let notifications = json!({ "resourceSubscriptions": ["cairn://session/s/tree"] });
+        let params = json!({ "notifications": notifications, "_meta": meta() });
+        for id in 1..=2 {
+            let listen =
+                json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params });
+            client.say(&listen).await;
+            let answer = client.receive().await;
+            assert_eq!(answer["method"], "notifications/subscriptions/acknowledged", "{answer}");
+        }
+        client.end().await;
     }
 }

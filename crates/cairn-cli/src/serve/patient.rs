@@ -94,21 +94,29 @@ mod tests {
 
     #[tokio::test]
     async fn only_a_write_without_progress_is_given_up() {
-        let (ours, mut theirs) = tokio::io::duplex(16);
-        let mut ours = Patient::new(ours, Duration::from_secs(2));
-        // A client that takes a little at a time is waited for, longer than for one that takes nothing.
-        let slow = tokio::spawn(async move {
-            let mut taken = [0; 16];
-            for _ in 0..6 {
-                tokio::time::sleep(Duration::from_millis(400)).await;
-                theirs.read_exact(&mut taken).await.unwrap();
+        // A busy machine takes longer than a nap lasts. With more patience the same delay matters less.
+        for patience in [1, 4, 16, 64].map(Duration::from_secs) {
+            let (ours, mut theirs) = tokio::io::duplex(16);
+            let mut ours = Patient::new(ours, patience);
+            // A client that takes a little at a time is waited for, longer than for one that takes nothing.
+            let slow = tokio::spawn(async move {
+                let mut taken = [0; 16];
+                for _ in 0..6 {
+                    tokio::time::sleep(patience / 5).await;
+                    theirs.read_exact(&mut taken).await.unwrap();
+                }
+                theirs
+            });
+            if ours.write_all(&[1; 6 * 16]).await.is_err() {
+                slow.abort();
+                continue;
             }
-            theirs
-        });
-        ours.write_all(&[1; 6 * 16]).await.unwrap();
-        let theirs = slow.await.unwrap();
-        let error = ours.write_all(&[1; 64]).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        drop(theirs);
+            let theirs = slow.await.unwrap();
+            let error = ours.write_all(&[1; 64]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            drop(theirs);
+            return;
+        }
+        panic!("a client that takes a little at a time is given up");
     }
 }

@@ -86,7 +86,7 @@ async def work(client, modern, told, over_http):
     if modern:
         async with client.listen(resource_subscriptions=[TREE]) as changes:
             await call("thought_analysis", **record)
-            event = await asyncio.wait_for(anext(aiter(changes)), 30)
+            event = await asyncio.wait_for(anext(aiter(changes)), 60)
             assert event.uri == TREE, event
     elif over_http:
         assert not client.server_capabilities.resources.subscribe
@@ -95,7 +95,7 @@ async def work(client, modern, told, over_http):
             warnings.simplefilter("ignore")
             await client.subscribe_resource(TREE)
             await call("thought_analysis", **record)
-            assert await asyncio.wait_for(told.get(), 30) == TREE
+            assert await asyncio.wait_for(told.get(), 60) == TREE
             await client.unsubscribe_resource(TREE)
 
 

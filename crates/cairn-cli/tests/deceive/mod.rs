@@ -14,6 +14,9 @@ mod btree;
 mod changes;
 mod ground;
 mod readers;
+#[path = "../../../cairn-core/tests/seeded.rs"]
+#[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
+mod seeded;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};

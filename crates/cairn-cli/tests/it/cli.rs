@@ -15,6 +15,7 @@ mod proof;
 mod read;
 mod record;
 mod redact;
+mod served;
 #[cfg(unix)]
 mod signer;
 mod token;

@@ -9,6 +9,11 @@ use std::time::{Duration, Instant};
 use cairn::{Cairn, Filter, KeyFolder, Options, Report, Scope, Standing, Thought};
 use serde_json::{Value, json};
 
+use super::database::Holder;
+use super::http::harness::Server;
+use super::http::wire::get;
+use super::seeded::Seeded;
+
 /// Starts a server that records everything it is sent; requests are written by a thread of their own.
 fn start(database: &Path, requests: Vec<String>) -> Child {
     start_with(database, &database.with_extension("state"), requests)
@@ -177,15 +182,14 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
     let database = folder.path().join("cairn.db");
     let mut kept: HashMap<String, String> = HashMap::new();
     // Seeded, so that a failure can be seen again; the exact moments still vary with the machine.
-    let mut seed: u64 = 20_260_417;
+    let mut random = Seeded(20_260_417);
     for round in 0..50 {
         let mut requests = hello();
         for i in 0..4000 {
             requests.push(record(i, &format!("task {}", i % 5), &format!("{round}/{i}")));
         }
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let mut child = start(&database, requests);
-        kept.extend(acknowledged_until(&mut child, 1 + (seed >> 33) as usize % 300));
+        kept.extend(acknowledged_until(&mut child, 1 + random.index(300)));
         assert!(!child.wait().unwrap().success(), "it was killed in mid-work");
 
         let cairn = open(&database);
@@ -227,21 +231,25 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
 
 #[test]
 fn a_process_waits_for_another_that_holds_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let database = folder.path().join("cairn.db");
-    Cairn::open(&database).unwrap();
-    let holder = rusqlite::Connection::open(&database).unwrap();
-    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let started = Instant::now();
-    let mut requests = hello();
-    requests.push(record(1, "patient", "waited"));
-    let mut child = start(&database, requests);
-    std::thread::sleep(Duration::from_secs(8));
-    holder.execute_batch("COMMIT").unwrap();
-    let acknowledged = acknowledged(&mut child);
-    assert_eq!(acknowledged.into_values().collect::<Vec<_>>(), ["waited"]);
-    assert!(started.elapsed() >= Duration::from_secs(8));
-    assert!(child.wait().unwrap().success());
+    let server = Server::start();
+    let plan = |text: &str| json!({ "session_id": "s", "plan_description": text });
+    server.agent().data("thought_plan", plan("before"));
+    let holder = Holder::of(&server.path().join("cairn.db"));
+    let waiting = std::thread::spawn({
+        let (mut agent, plan) = (server.agent(), plan("waited"));
+        move || agent.data("thought_plan", plan)
+    });
+    let began = Instant::now();
+    while !get(server.addr, "/metrics").text().contains("\ncairn_write_queue 1\n") {
+        assert!(began.elapsed() < Duration::from_secs(60), "it is not asked to write");
+    }
+    // It is more patient than three who look, one after the other, whether anything can be written.
+    for _ in 0..3 {
+        assert_eq!(get(server.addr, "/healthz").status, 503);
+    }
+    assert!(!waiting.is_finished(), "it did not wait");
+    drop(holder);
+    assert_eq!(waiting.join().unwrap()["content"], "waited");
 }
 
 #[test]

@@ -146,7 +146,8 @@ mod tests {
         ] {
             parse(&text).unwrap_err();
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        // The square of such a length takes hours.
+        assert!(start.elapsed() < Duration::from_secs(600), "{:?}", start.elapsed());
     }
 
     /// Each of these would take gigabytes if it were parsed before it is counted.

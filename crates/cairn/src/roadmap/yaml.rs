@@ -394,6 +394,7 @@ mod tests {
                 issue.message
             );
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        // The square of such a length takes hours.
+        assert!(start.elapsed() < Duration::from_secs(600), "{:?}", start.elapsed());
     }
 }

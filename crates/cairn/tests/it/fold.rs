@@ -169,7 +169,7 @@ fn a_writer_holds_up_no_reader_and_a_reader_keeps_no_state() {
     sql.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = Instant::now();
     assert_eq!(told(&db), sound);
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
     sql.execute_batch("ROLLBACK").unwrap();
     assert_eq!(told(&db), sound);
     assert_eq!(kept(&sql), None);

@@ -278,13 +278,11 @@ impl TestCairn {
     pub fn wait_for_folds(&self, sessions: u64) {
         let sql = self.sql();
         let count = || sql.query_row("SELECT count(*) FROM fold", [], |row| row.get::<u64>(0)).unwrap();
-        for _ in 0..600 {
-            if count() >= sessions {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+        let began = std::time::Instant::now();
+        while count() < sessions {
+            assert!(began.elapsed().as_secs() < 120, "{} states are kept, not {sessions}", count());
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        panic!("{} states are kept, not {sessions}", count());
     }
 
     /// Everything that is stored verifies.

@@ -122,12 +122,17 @@ fn a_log_that_somebody_reads_is_brought_up_to_date_without_holding_up_others_on_
     reader.execute_batch("BEGIN").unwrap();
     let size = |sql: &Sql| sql.query_row("SELECT size FROM log", [], |row| row.get::<i64>(0));
     size(&reader).unwrap();
+    let reader_id = reader.query_row("SELECT pg_backend_pid()", [], |row| row.get::<i32>(0)).unwrap();
+    let blocked = format!("SELECT count(*) FROM pg_locks WHERE {reader_id} = ANY(pg_blocking_pids(pid))");
     std::thread::scope(|scope| {
         let opening = scope.spawn(|| db.options().open(db.path()).map(drop));
-        other.execute_batch("SET lock_timeout = '5s'").unwrap();
-        for _ in 0..20 {
+        // It waits for the reader, gives way to others, and tries again.
+        for _ in 0..3 {
+            let began = std::time::Instant::now();
+            while other.query_row(&blocked, [], |row| row.get::<i64>(0)).unwrap() == 0 {
+                assert!(began.elapsed().as_secs() < 60, "nobody waits for the reader");
+            }
             size(&other).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(100));
         }
         assert!(!opening.is_finished(), "nobody can change what is being read");
         reader.execute_batch("COMMIT").unwrap();

@@ -8,6 +8,7 @@ use cairn::bundle::{ExportOptions, Selection};
 use cairn::{Cairn, Error, Filter, NodeQuery, Scope, SearchQuery};
 
 use crate::harness::{on_postgres, tables};
+use crate::seeded::Seeded;
 use crate::structures_postgres::{Index, behind, indexes, with_amcheck};
 use crate::tamper::OUTSIDE;
 use crate::tamper_postgres::{Scene, changed};
@@ -92,19 +93,6 @@ fn exported(cairn: &Cairn, selection: Selection) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// Numbers that look random and are the same for the same seed (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
-
 /// A change, and the table to be put back.
 struct Changed {
     what: String,
@@ -113,10 +101,10 @@ struct Changed {
 }
 
 /// Makes one change; none if the database does not allow it.
-fn change(scene: &Scene, all: &[Index], numbers: &mut Numbers) -> Option<Changed> {
-    let index = &all[numbers.below(all.len())];
+fn change(scene: &Scene, all: &[Index], numbers: &mut Seeded) -> Option<Changed> {
+    let index = &all[numbers.index(all.len())];
     let (name, table) = (index.name.clone(), index.table.clone());
-    let rows = [numbers.below(1000) as u64, numbers.below(1000) as u64];
+    let rows = [numbers.index(1000) as u64, numbers.index(1000) as u64];
     let row = |table: &str, row: u64| {
         format!(
             "(SELECT ctid FROM {table} ORDER BY ctid OFFSET {row} % (SELECT count(*) FROM {table}) LIMIT 1)"
@@ -125,7 +113,7 @@ fn change(scene: &Scene, all: &[Index], numbers: &mut Numbers) -> Option<Changed
     let done = |what: &str| {
         Some(Changed { what: format!("{what} ({name}, rows {rows:?})"), table: table.clone(), undo: None })
     };
-    match numbers.below(8) {
+    match numbers.index(8) {
         0 => {
             index.forget(&scene.db, rows[0]);
             done("an entry is missing")
@@ -134,7 +122,7 @@ fn change(scene: &Scene, all: &[Index], numbers: &mut Numbers) -> Option<Changed
         3 => index.add_stray(&scene.db, rows[0]).then(|| done("there is an entry too many")).flatten(),
         4 => {
             let columns = scene.columns(&table);
-            let (column, kind) = &columns[numbers.below(columns.len())];
+            let (column, kind) = &columns[numbers.index(columns.len())];
             let update = format!(
                 "UPDATE {table} SET {column} = {} WHERE ctid = {}",
                 changed(column, kind),
@@ -189,7 +177,7 @@ fn change(scene: &Scene, all: &[Index], numbers: &mut Numbers) -> Option<Changed
                     format!("UPDATE pg_class SET relhasindex = true WHERE oid = '{table}'::regclass"),
                 ),
             ];
-            let (change, undo) = &changes[numbers.below(changes.len())];
+            let (change, undo) = &changes[numbers.index(changes.len())];
             scene.sql.execute_batch(change).unwrap_or_else(|error| panic!("{change}: {error}"));
             done(change).map(|done| Changed { undo: Some(undo.clone()), ..done })
         }
@@ -234,8 +222,8 @@ fn if_verify_is_silent_readers_show_what_was_recorded() {
     );
     let (mut found, mut silent) = (0, 0);
     for seed in 0..changes() {
-        let Some(Changed { what, table, undo }) = change(&scene, &all, &mut Numbers(seed)) else {
-            scene.put_back(&all[Numbers(seed).below(all.len())].table);
+        let Some(Changed { what, table, undo }) = change(&scene, &all, &mut Seeded(seed)) else {
+            scene.put_back(&all[Seeded(seed).index(all.len())].table);
             continue;
         };
         // By turns with amcheck and without. What cannot even be read is not silent.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod hostile;
+mod stop;
 mod tokens;
 mod who_may;
 
@@ -14,10 +15,29 @@ mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cairn::{Cairn, NewToken, TokenScope};
 
 use super::*;
+
+/// A limit that no test reaches.
+const NEVER: Duration = Duration::from_secs(24 * 3600);
+/// A limit that is soon over. A server with one of these is spoken to only by those who are to be let go: on a busy machine
+/// anybody can be too slow for it.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// Limits that nobody reaches.
+fn patient() -> Limits {
+    Limits {
+        connections: 100,
+        connections_per_address: 100,
+        first_words: NEVER,
+        whole_body: NEVER,
+        taking: NEVER,
+        last_requests: NEVER,
+    }
+}
 
 /// Serves until it is dropped.
 struct Serving {
@@ -25,12 +45,19 @@ struct Serving {
     addr: SocketAddr,
     site: Arc<Site>,
     runtime: Option<tokio::runtime::Runtime>,
+    working: tokio::task::JoinHandle<anyhow::Result<()>>,
 }
 
 impl Serving {
     fn start(access: Access) -> Serving {
         let tools: ToolSets = "all,redact".parse().unwrap();
         Serving::with(access, Limits::default(), &tools.tools())
+    }
+
+    /// Without tokens, with all tools.
+    fn limited(limits: Limits) -> Serving {
+        let tools: ToolSets = "all".parse().unwrap();
+        Serving::with(Access::Open, limits, &tools.tools())
     }
 
     fn with(access: Access, limits: Limits, tools: &[&'static Tool]) -> Serving {
@@ -47,14 +74,23 @@ impl Serving {
             log_requests: false,
             limits,
         };
-        let (addr, site) = runtime.block_on(async {
+        let (addr, site, working) = runtime.block_on(async {
             let listener = listen::bind(settings.addr).unwrap();
             let addr = listener.local_addr().unwrap();
             let site = Arc::new(Site::new(cairn, settings, tools));
-            tokio::spawn(work(listener, None, site.clone()));
-            (addr, site)
+            let working = tokio::spawn(work(listener, None, site.clone()));
+            (addr, site, working)
         });
-        Serving { _folder: folder, addr, site, runtime: Some(runtime) }
+        Serving { _folder: folder, addr, site, runtime: Some(runtime), working }
+    }
+
+    /// Asks it to end, and waits until it has.
+    fn stop(mut self) {
+        self.site.stopping.cancel();
+        let runtime = self.runtime.take().unwrap();
+        let ended = async { tokio::time::timeout(Duration::from_secs(60), &mut self.working).await };
+        runtime.block_on(ended).expect("the server does not end").unwrap().unwrap();
+        runtime.shutdown_background();
     }
 
     /// A new token.

@@ -22,7 +22,7 @@ fn whoever_guesses_has_to_wait_and_whoever_got_in_before_has_not() {
     let refused = ask(serving.addr, "GET", "/", &[("Authorization", &format!("Bearer {NO_TOKEN}"))], b"");
     assert_eq!((refused.status, refused.json()["error"]["code"].clone()), (429, "BUSY".into()));
     assert!(refused.header("retry-after").is_some());
-    // Longer than a token is trusted without being looked up.
+    // Longer than a token is trusted without being looked up: a matter of time, and of nothing that could be waited for.
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!([with(&serving, &used), with(&serving, &unused)], [200, 429]);
     // What needs no token is not touched by it.
@@ -64,8 +64,13 @@ fn a_revoked_token_ends_within_seconds() {
     assert_eq!(with(&serving, &added.token), 200);
     serving.site.cairn.token_revoke(&added.info.id).unwrap();
     let revoked = Instant::now();
-    while with(&serving, &added.token) == 200 {
-        assert!(revoked.elapsed() < Duration::from_secs(5), "a revoked token still works");
+    loop {
+        // How long the answer takes says nothing about the token.
+        let asked = revoked.elapsed();
+        if with(&serving, &added.token) != 200 {
+            break;
+        }
+        assert!(asked < Duration::from_secs(2), "a revoked token still works");
         std::thread::sleep(Duration::from_millis(50));
     }
     assert_eq!(with(&serving, &added.token), 401);
@@ -98,7 +103,7 @@ fn when_a_token_was_used_is_noted() {
     assert_eq!(with(&serving, &token), 200);
     let began = Instant::now();
     while serving.site.cairn.tokens().unwrap()[0].last_used_at.is_none() {
-        assert!(began.elapsed() < Duration::from_secs(20), "no use is noted");
+        assert!(began.elapsed() < Duration::from_secs(60), "no use is noted");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -1,9 +1,10 @@
 //! Single bytes, the fields of the header, and the length of the file.
 
-use super::{Amount, Change, Random, Tree};
+use super::{Amount, Change, Tree};
 use crate::deceive::btree::Image;
+use crate::deceive::seeded::Seeded;
 
-pub(super) fn changes(image: &Image, trees: &[Tree], amount: Amount, random: &mut Random) -> Vec<Change> {
+pub(super) fn changes(image: &Image, trees: &[Tree], amount: Amount, random: &mut Seeded) -> Vec<Change> {
     let places = match amount.in_use {
         true => trees.iter().flat_map(|tree| image.used(tree.root)).collect(),
         false => std::iter::once(0..image.bytes.len()).collect::<Vec<_>>(),
@@ -11,7 +12,7 @@ pub(super) fn changes(image: &Image, trees: &[Tree], amount: Amount, random: &mu
     let length: usize = places.iter().map(ExactSizeIterator::len).sum();
     let mut changes: Vec<Change> = (0..amount.bytes)
         .map(|_| {
-            let mut at = random.below(length);
+            let mut at = random.index(length);
             let mut place = places.iter();
             let at = loop {
                 let place = place.next().expect("a place in the file");
@@ -21,7 +22,7 @@ pub(super) fn changes(image: &Image, trees: &[Tree], amount: Amount, random: &mu
                 }
             };
             // Half of them flip one bit, as a disk does.
-            let flip = if random.below(2) == 0 { 1 << random.below(8) } else { 1 + random.below(255) as u8 };
+            let flip = if random.index(2) == 0 { 1 << random.index(8) } else { 1 + random.index(255) as u8 };
             byte(at, flip)
         })
         .collect();

@@ -1,9 +1,10 @@
 //! Keys of b-trees, of indexes and tables alike: swapped, removed, repeated, on pages that stay well formed.
 
-use super::{Change, Random, Tree, leaves_no_trace};
+use super::{Change, Tree, leaves_no_trace};
 use crate::deceive::btree::{Image, Kind};
+use crate::deceive::seeded::Seeded;
 
-pub(super) fn changes(image: &Image, trees: &[Tree], amount: usize, random: &mut Random) -> Vec<Change> {
+pub(super) fn changes(image: &Image, trees: &[Tree], amount: usize, random: &mut Seeded) -> Vec<Change> {
     let mut changes = Vec::new();
     for Tree { name, root } in trees {
         // Tokens are access, not evidence.
@@ -15,7 +16,7 @@ pub(super) fn changes(image: &Image, trees: &[Tree], amount: usize, random: &mut
     changes
 }
 
-fn of_tree(image: &Image, name: &str, root: usize, random: &mut Random) -> Vec<Change> {
+fn of_tree(image: &Image, name: &str, root: usize, random: &mut Seeded) -> Vec<Change> {
     let mut changes = Vec::new();
     for page in image.tree(root) {
         let (kind, cells) = (image.kind(page), image.cells(page));
@@ -34,7 +35,7 @@ fn of_tree(image: &Image, name: &str, root: usize, random: &mut Random) -> Vec<C
             }
             // The next one, and any other.
             let next = (first + 1) % cells.len();
-            let other = (first + 1 + random.below(cells.len() - 1)) % cells.len();
+            let other = (first + 1 + random.index(cells.len() - 1)) % cells.len();
             for second in [next, other] {
                 changes.push(on_cells(
                     format!("{place}: key {second} replaced by {first}"),

@@ -15,6 +15,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 use super::btree::Image;
+use super::seeded::Seeded;
 
 /// A change, by its name.
 pub(super) struct Change {
@@ -99,7 +100,7 @@ pub(super) fn all(file: &Path, image: &[u8], amount: Amount, seed: u64) -> Vec<C
     let image = Image::new(image.to_vec());
     let sql = Connection::open(file).expect("the unchanged file opens");
     let trees = trees(&sql);
-    let mut random = Random::new(seed);
+    let mut random = Seeded(seed);
     let mut changes = bytes::changes(&image, &trees, amount, &mut random);
     changes.extend(pages::changes(&image, amount.pages, &mut random));
     changes.extend(keys::changes(&image, &trees, amount.keys, &mut random));
@@ -125,36 +126,4 @@ fn trees(sql: &Connection) -> Vec<Tree> {
         .collect();
     trees.push(Tree { name: "sqlite_schema".to_string(), root: 1 });
     trees
-}
-
-/// Numbers that look random and are the same in every run: SplitMix64.
-pub(super) struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    /// At most so many of them, in an order of its own.
-    fn some<T>(&mut self, mut all: Vec<T>, most: usize) -> Vec<T> {
-        for index in 0..most.min(all.len()) {
-            let other = index + self.below(all.len() - index);
-            all.swap(index, other);
-        }
-        all.truncate(most);
-        all
-    }
 }

@@ -1,9 +1,10 @@
 //! Whole pages: zeroed, swapped, repeated, put on the list of free pages.
 
-use super::{Change, Random};
+use super::Change;
 use crate::deceive::btree::Image;
+use crate::deceive::seeded::Seeded;
 
-pub(super) fn changes(image: &Image, amount: usize, random: &mut Random) -> Vec<Change> {
+pub(super) fn changes(image: &Image, amount: usize, random: &mut Seeded) -> Vec<Change> {
     let pages = image.pages();
     let mut changes = Vec::new();
     for page in 1..=pages {
@@ -12,7 +13,7 @@ pub(super) fn changes(image: &Image, amount: usize, random: &mut Random) -> Vec<
             image.bytes[range].fill(0);
             true
         }));
-        let mut other = || 1 + random.below(pages);
+        let mut other = || 1 + random.index(pages);
         let (swapped, repeated) = (other(), other());
         changes.push(Change::edit(format!("page {page}: swapped with {swapped}"), move |image| {
             let (a, b) = (image.page(page), image.page(swapped));

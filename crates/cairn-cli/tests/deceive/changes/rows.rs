@@ -3,9 +3,10 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use super::{Change, Random, leaves_no_trace};
+use super::{Change, leaves_no_trace};
+use crate::deceive::seeded::Seeded;
 
-pub(super) fn changes(sql: &Connection, amount: usize, random: &mut Random) -> Vec<Change> {
+pub(super) fn changes(sql: &Connection, amount: usize, random: &mut Seeded) -> Vec<Change> {
     let tables: Vec<String> = sql
         .prepare(
             "SELECT name FROM sqlite_schema
@@ -29,15 +30,15 @@ pub(super) fn changes(sql: &Connection, amount: usize, random: &mut Random) -> V
             sql.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
         assert!(count > 0, "{table} is empty: fill it");
         for _ in 0..amount {
-            let row = random.below(count);
+            let row = random.index(count);
             let names = columns.join(", ");
             if !leaves_no_trace(&table) {
                 changes.push(deleted(&table, &columns, row));
             }
             changes.push(doubled(&table, &names, &columns, row));
             for column in &columns {
-                changes.push(changed(&table, &columns, column, random.below(count)));
-                changes.push(taken(&table, &columns, column, random.below(count), random.below(count)));
+                changes.push(changed(&table, &columns, column, random.index(count)));
+                changes.push(taken(&table, &columns, column, random.index(count), random.index(count)));
             }
         }
     }

@@ -1,13 +1,12 @@
 //! Copies, clones and forks of a database: `verify`, `doctor`, `record` and the viewer say the same about each of them.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::harness::{Place, Run};
+use super::served::Served;
 use crate::it::database::sqlites_own;
 use crate::it::http::wire::get;
 
@@ -63,23 +62,11 @@ fn delete(place: &Place, db: &str) {
     }
 }
 
-/// A running `cairn serve` on a database of the folder.
-struct Served {
-    child: Child,
-    addr: std::net::SocketAddr,
+fn serve(place: &Place, db: &str) -> Served {
+    Served::start(place.command(&["--db", db]))
 }
 
 impl Served {
-    fn start(place: &Place, db: &str) -> Served {
-        let mut command = place.command(&["--db", db, "serve", "--addr", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find_map(|line| line.strip_prefix("viewer  ").map(str::to_string)).unwrap();
-        std::thread::spawn(move || lines.for_each(drop));
-        let addr = line.split("//").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
-        Served { child, addr }
-    }
-
     /// The first verification that comes to an end.
     fn integrity(&self) -> Value {
         let began = Instant::now();
@@ -98,13 +85,6 @@ impl Served {
     }
 }
 
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Asks everyone, and expects the same answer of all.
 #[track_caller]
 fn verdict(place: &Place, db: &str) -> Verdict {
@@ -112,7 +92,7 @@ fn verdict(place: &Place, db: &str) -> Verdict {
     let told = verify.json();
     let doctor = on(place, db, &["doctor", "--json"]);
     let checks = doctor.json()["checks"].clone();
-    let served = Served::start(place, db);
+    let served = serve(place, db);
     let page = served.integrity();
     let report = &page["verified"]["report"];
     assert_eq!(told["coverage"]["copies"], report["coverage"]["copies"]);
@@ -180,7 +160,7 @@ fn a_server_that_runs_on_the_original_goes_on_while_a_clone_is_written() {
     sqlites_own!("files are copied");
     let place = Place::new();
     record(&place, "b.db", "one");
-    let served = Served::start(&place, "b.db");
+    let served = serve(&place, "b.db");
     copy(&place, "b.db", "c.db");
     record(&place, "c.db", "two, in the clone");
     let mut agent = crate::it::http::agent::Agent::new(served.addr);
@@ -249,7 +229,7 @@ fn backups_verified_here_and_elsewhere_never_make_the_original_suspect() {
     sqlites_own!("a backup is a file");
     let place = Place::new();
     record(&place, "b.db", "zero");
-    let served = Served::start(&place, "b.db");
+    let served = serve(&place, "b.db");
     let mut agent = crate::it::http::agent::Agent::new(served.addr);
     for round in 0..4 {
         // Entries that no checkpoint covers yet.
@@ -400,13 +380,12 @@ fn a_log_lost_with_its_write_ahead_log_before_the_first_checkpoint_is_noticed() 
     sqlites_own!("about the files of SQLite");
     let place = Place::new();
     // A recorder that is killed before it makes a checkpoint.
-    let mut served = Served::start(&place, "b.db");
+    let served = serve(&place, "b.db");
     let mut agent = crate::it::http::agent::Agent::new(served.addr);
     for _ in 0..20 {
         agent.data("thought_plan", serde_json::json!({ "session_id": "s", "plan_description": "x" }));
     }
-    served.child.kill().unwrap();
-    served.child.wait().unwrap();
+    drop(served);
     assert!(place.path("b.db-wal").metadata().unwrap().len() > 0);
     std::fs::remove_file(place.path("b.db-wal")).unwrap();
     let _ = std::fs::remove_file(place.path("b.db-shm"));

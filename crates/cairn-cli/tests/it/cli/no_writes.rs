@@ -1,9 +1,7 @@
 //! Readers change no byte: not of the database and its write-ahead log, not of the keys, not of the remembered heads.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 
 use cairn::{
     BriefRequest, Cairn, KeyFolder, NewSession, NewThought, NewToken, Options, Redact, ThoughtType,
@@ -12,6 +10,7 @@ use cairn::{
 use serde_json::{Value, json};
 
 use super::harness::Place;
+use super::served::Served;
 use crate::it::database::sqlites_own;
 use crate::it::http::agent::Agent;
 use crate::it::http::wire::get;
@@ -168,23 +167,13 @@ fn run_readers(place: &Place, names: &Names) {
     }
 }
 
-struct Served {
-    child: Child,
-    addr: std::net::SocketAddr,
+fn serve(place: &Place) -> Served {
+    let mut command = place.command(&["--db", "data/cairn.db"]);
+    command.env("CAIRN_STATE", place.path("state"));
+    Served::start(command)
 }
 
 impl Served {
-    fn start(place: &Place) -> Served {
-        let mut command = place.command(&["--db", "data/cairn.db", "serve", "--addr", "127.0.0.1:0"]);
-        command.env("CAIRN_STATE", place.path("state"));
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find_map(|line| line.strip_prefix("viewer  ").map(str::to_string)).unwrap();
-        std::thread::spawn(move || lines.for_each(drop));
-        let addr = line.split("//").nth(1).unwrap().trim_end_matches('/').parse().unwrap();
-        Served { child, addr }
-    }
-
     /// Every page that the first one leads to, and the JSON twin of each.
     fn crawl(&self) -> usize {
         let mut known = BTreeSet::from(["/".to_string()]);
@@ -251,27 +240,13 @@ impl Served {
             assert_eq!(answer["ok"], true, "{name}: {answer}");
         }
     }
-
-    #[cfg(unix)]
-    fn stop(mut self) {
-        use rustix::process::{Pid, Signal, kill_process};
-        kill_process(Pid::from_raw(self.child.id() as i32).unwrap(), Signal::TERM).unwrap();
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The viewer, the reading tools and the verification of a server, from its start to its end.
 #[cfg(unix)]
 fn serve_readers(place: &Place, names: &Names) {
     let before = bytes(place);
-    let served = Served::start(place);
+    let served = serve(place);
     assert!(served.crawl() > 25);
     served.call_tools(names);
     assert_eq!(get(served.addr, "/healthz").json()["writable"], true);
@@ -295,12 +270,11 @@ fn no_reader_changes_a_byte() {
 fn no_reader_folds_a_write_ahead_log_that_a_killed_writer_left() {
     sqlites_own!("about the bytes of files");
     let (place, names) = everything();
-    let mut served = Served::start(&place);
+    let served = serve(&place);
     let mut agent = Agent::new(served.addr);
     agent.data("thought_plan", json!({ "session_id": "s", "plan_description": "not folded yet" }));
     agent.data("thought_search", json!({ "query": "folded" }));
-    served.child.kill().unwrap();
-    served.child.wait().unwrap();
+    drop(served);
     assert!(place.path("data/cairn.db-wal").metadata().unwrap().len() > 0);
     let listed = on(&place, &["list".to_string()]);
     assert!(String::from_utf8_lossy(&listed.stdout).contains("not folded yet"));
@@ -376,11 +350,10 @@ fn an_unfolded_write_ahead_log_is_not_passed_over_through_a_link() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     sqlites_own!("about permissions of files");
     let (place, _) = everything();
-    let mut served = Served::start(&place);
+    let served = serve(&place);
     let mut agent = Agent::new(served.addr);
     agent.data("thought_plan", json!({ "session_id": "s", "plan_description": "not folded yet" }));
-    served.child.kill().unwrap();
-    served.child.wait().unwrap();
+    drop(served);
     std::fs::remove_file(place.path("data/cairn.db-shm")).unwrap();
     std::fs::set_permissions(place.path(""), PermissionsExt::from_mode(0o755)).unwrap();
     symlink("cairn.db", place.path("data/link.db")).unwrap();
@@ -427,7 +400,7 @@ fn a_server_that_only_notes_tokens_makes_no_checkpoint() {
         serde_json::from_slice::<Value>(&on(&place, &["log", "--json"].map(str::to_string)).stdout).unwrap()
     };
     let before = log();
-    let served = Served::start(&place);
+    let served = serve(&place);
     Agent::with_token(served.addr, &token).data("thought_record_list", json!({}));
     served.stop();
     assert_eq!(log()["checkpoints"], before["checkpoints"]);

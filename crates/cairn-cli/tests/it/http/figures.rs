@@ -26,12 +26,11 @@ fn a_server_that_cannot_write_says_so_until_it_can() {
     let asked = Instant::now();
     let answer = get(server.addr, "/healthz");
     assert_eq!((answer.status, &answer.json()["writable"]), (503, &json!(false)), "{}", answer.whole());
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     // What only reads is answered meanwhile.
     assert_eq!(get(server.addr, "/index.json").status, 200);
     drop(holder);
     while get(server.addr, "/healthz").status != 200 {
-        assert!(asked.elapsed() < Duration::from_secs(60), "it does not get well again");
+        assert!(asked.elapsed() < Duration::from_secs(120), "it does not get well again");
     }
 }
 
@@ -197,12 +196,21 @@ fn the_age_of_the_newest_checkpoint_is_told() {
     let mut agent = server.agent();
     agent.data("thought_plan", json!({ "session_id": "s", "plan_description": "x" }));
     agent.data("log_checkpoint", json!({}));
+    let began = Instant::now();
     let age = || {
+        let asked = began.elapsed().as_secs_f64();
         let samples = parsed(&get(server.addr, "/metrics").text());
-        samples["cairn_checkpoint_age_seconds"][0].1
+        (asked, samples["cairn_checkpoint_age_seconds"][0].1, began.elapsed().as_secs_f64())
     };
-    let first = age();
-    std::thread::sleep(Duration::from_millis(300));
-    let second = age();
-    assert!(first < 30.0 && second - first >= 0.3 && second - first < 30.0, "{first} {second}");
+    let (asked, first, answered) = age();
+    assert!(first >= 0.0, "{first}");
+    loop {
+        let (asked_again, second, answered_again) = age();
+        let grown = second - first;
+        let passed = asked_again - answered - 0.001..=answered_again - asked + 0.001;
+        assert!(passed.contains(&grown), "{grown} s older, after {passed:?}");
+        if grown > 0.3 {
+            break;
+        }
+    }
 }

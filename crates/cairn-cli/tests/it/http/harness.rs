@@ -140,7 +140,7 @@ impl Server {
             std::thread::sleep(Duration::from_millis(5));
         };
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        End { status, took: began.elapsed(), said: self.said(), folder }
+        End { status, said: self.said(), folder }
     }
 }
 
@@ -161,7 +161,6 @@ pub fn ignores_hangup() -> bool {
 
 pub struct End {
     pub status: ExitStatus,
-    pub took: Duration,
     pub said: String,
     pub folder: tempfile::TempDir,
 }

@@ -17,12 +17,10 @@ fn post(server: &Server, kind: &str, accept: Option<&str>, body: &[u8]) -> Answe
     ask(server.addr, "POST", "/mcp", &headers, body)
 }
 
-/// Whatever was sent before, others are answered, and quickly.
+/// Whatever was sent before, others are answered.
 #[track_caller]
 fn goes_on(server: &Server) {
-    let asked = Instant::now();
     assert_eq!(get(server.addr, "/healthz").status, 200);
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
 }
 
 #[test]
@@ -348,7 +346,7 @@ fn a_client_that_leaves_in_the_middle_leaves_nothing_behind() {
         if figures.contains("\ncairn_requests_in_flight 1\n") {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "{figures}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{figures}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -124,14 +124,13 @@ impl Server {
         self.ended()
     }
 
-    /// Closes the input, and returns how the server ended, how fast, and what it said until then.
+    /// Closes the input, and returns how the server ended, and what it said until then.
     pub fn end(mut self) -> End {
         drop(self.stdin.take());
         self.ended()
     }
 
     fn ended(mut self) -> End {
-        let start = Instant::now();
         let mut answers = Vec::new();
         loop {
             match self.lines.recv_timeout(PATIENCE) {
@@ -141,13 +140,12 @@ impl Server {
             }
         }
         let status = self.child.wait().unwrap();
-        End { status, took: start.elapsed(), answers, folder: self.folder }
+        End { status, answers, folder: self.folder }
     }
 }
 
 pub struct End {
     pub status: ExitStatus,
-    pub took: Duration,
     pub answers: Vec<Value>,
     pub folder: tempfile::TempDir,
 }

@@ -214,6 +214,16 @@ impl Cluster {
         }
     }
 
+    /// How often these words stand in what it has said.
+    pub fn said(&self, words: &str) -> usize {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default().matches(words).count()
+    }
+
+    /// When Cairn last asked it for anything.
+    pub fn last_asked(&self) -> String {
+        self.sql("SELECT max(query_start) FROM pg_stat_activity WHERE application_name = 'cairn'")
+    }
+
     /// Cuts every connection of Cairn's.
     pub fn cut_connections(&self) -> String {
         self.sql(

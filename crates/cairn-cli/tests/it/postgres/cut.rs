@@ -43,6 +43,8 @@ struct State {
     cut: Cut,
     /// What is handed on late, and where to.
     late: Option<(Vec<u8>, UnixStream)>,
+    /// How many did not get through.
+    refused: usize,
 }
 
 impl Way {
@@ -50,13 +52,16 @@ impl Way {
         let folder = tempfile::Builder::new().prefix("cairn-way").tempdir_in("/tmp").unwrap();
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
         let server = cluster.socket().join(".s.PGSQL.5432");
-        let state = Arc::new(Mutex::new(State { cut: Cut::Never, late: None }));
+        let state = Arc::new(Mutex::new(State { cut: Cut::Never, late: None, refused: 0 }));
         let shared = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                if shared.lock().unwrap().cut == Cut::Closed {
+                let mut state = shared.lock().unwrap();
+                if state.cut == Cut::Closed {
+                    state.refused += 1;
                     continue;
                 }
+                drop(state);
                 let (shared, server) = (shared.clone(), server.clone());
                 std::thread::spawn(move || lead(client, &server, &shared));
             }
@@ -70,6 +75,11 @@ impl Way {
 
     pub fn cut(&self, when: Cut) {
         self.state.lock().unwrap().cut = when;
+    }
+
+    /// How many connections did not get through, since nobody does.
+    pub fn refused(&self) -> usize {
+        self.state.lock().unwrap().refused
     }
 
     /// When it will be cut; never, if it has been.
@@ -174,7 +184,8 @@ fn lead(client: UnixStream, server: &Path, state: &Mutex<State>) {
                 *committing.lock().unwrap() = true;
             }
             (Cut::Late, true) if !said.by_itself.is_empty() => {
-                *state = State { cut: Cut::Never, late: Some((said.by_itself, to_server)) };
+                state.cut = Cut::Never;
+                state.late = Some((said.by_itself, to_server));
                 let _ = from_client.shutdown(Shutdown::Both);
                 return;
             }
@@ -182,7 +193,8 @@ fn lead(client: UnixStream, server: &Path, state: &Mutex<State>) {
             (Cut::Never, true) if state.late.is_some() => {
                 let (late, mut to_server) = state.late.take().unwrap();
                 to_server.write_all(&late).unwrap();
-                // It comes to wait for what is about to be committed.
+                // It comes to wait for what is about to be committed. Should it come later on a slow machine, it comes after a
+                // commit, where it must not be written either.
                 std::thread::sleep(Duration::from_millis(300));
             }
             _ => {}

@@ -18,7 +18,11 @@ fn four_servers_write_one_log_while_one_is_killed_and_connections_are_cut() {
     let mut servers: Vec<Served> = (0..4).map(|_| Served::start(&database, state.path())).collect();
     let addresses: Vec<_> = servers.iter().map(|server| server.addr).collect();
     let load = Load::start(&addresses, 32);
-    let pause = || std::thread::sleep(Duration::from_secs(seconds()) / 5);
+    // However slow the machine is, each server has recorded something between two disturbances.
+    let pause = || {
+        std::thread::sleep(Duration::from_secs(seconds()) / 5);
+        load.await_more(10);
+    };
     let mut back = Vec::new();
     pause();
     for _ in 0..2 {
@@ -34,5 +38,4 @@ fn four_servers_write_one_log_while_one_is_killed_and_connections_are_cut() {
     drop(servers);
     let stored = check(&database, state.path(), &told);
     eprintln!("{} s, {stored} stored, by server {counts:?}, back after {back:?}\n{}", seconds(), show(&told));
-    assert!(counts.iter().all(|count| *count > 20), "too little was recorded to show anything: {counts:?}");
 }

@@ -48,11 +48,10 @@ impl Served {
 
     fn ready(self) -> Served {
         let began = Instant::now();
-        while Wire::try_open(self.addr).is_err() {
+        while Wire::try_open(self.addr).is_err() || get(self.addr, "/healthz").status != 200 {
             assert!(began.elapsed() < PATIENCE, "the server does not start");
             std::thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(get(self.addr, "/healthz").status, 200);
         self
     }
 
@@ -121,8 +120,13 @@ impl Load {
 
     /// Waits until each server has acknowledged something new; returns how long the last of them took.
     pub fn await_all(&self) -> Duration {
+        self.await_more(1)
+    }
+
+    /// The same, for so much that is new.
+    pub fn await_more(&self, more: u64) -> Duration {
         let (began, before) = (Instant::now(), self.counts());
-        while self.counts().iter().zip(&before).any(|(now, before)| now == before) {
+        while self.counts().iter().zip(&before).any(|(now, before)| *now < before + more) {
             assert!(began.elapsed() < PATIENCE, "nothing is recorded any more: {:?}", self.errors());
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -14,26 +14,7 @@ use serde_json::{Map, Value, json};
 use super::forge::{Bundle, export, filled, in_one_process, key_of, session, state, task, verify};
 use super::redacted::{redact_all, unredacted, with_keys};
 use crate::harness::TestCairn;
-
-/// Numbers that a seed fixes (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
-    }
-
-    fn pick<'i, T>(&mut self, items: &'i [T]) -> &'i T {
-        &items[self.below(items.len())]
-    }
-}
+use crate::seeded::Seeded;
 
 /// Every kind of event, with every field.
 fn eventful() -> TestCairn {
@@ -101,7 +82,7 @@ fn originals() -> Vec<Bundle> {
 }
 
 /// Something else in the place of a value.
-fn other(random: &mut Random, value: &Value) -> Value {
+fn other(random: &mut Seeded, value: &Value) -> Value {
     let odd = [
         json!(null),
         json!(true),
@@ -123,16 +104,16 @@ fn other(random: &mut Random, value: &Value) -> Value {
         json!("a\u{a0}b"),
         json!("\u{0}"),
     ];
-    match (random.below(3), value) {
+    match (random.index(3), value) {
         (0, Value::Number(number)) => json!(number.as_u64().unwrap_or(0) + 1),
         (0, Value::String(text)) => {
             let mut letters: Vec<char> = text.chars().collect();
-            match random.below(3) {
+            match random.index(3) {
                 0 => letters.push('x'),
                 1 => drop(letters.pop()),
                 _ if letters.is_empty() => {}
                 _ => {
-                    let place = random.below(letters.len());
+                    let place = random.index(letters.len());
                     letters[place] = *random.pick(&['0', 'a', 'F', '+', ' ', '=', '\n', '😀']);
                 }
             }
@@ -140,8 +121,8 @@ fn other(random: &mut Random, value: &Value) -> Value {
         }
         (0, Value::Array(items)) if !items.is_empty() => {
             let mut items = items.clone();
-            let place = random.below(items.len());
-            match random.below(3) {
+            let place = random.index(items.len());
+            match random.index(3) {
                 0 => drop(items.remove(place)),
                 1 => items.insert(place, items[place].clone()),
                 _ => items.reverse(),
@@ -153,12 +134,12 @@ fn other(random: &mut Random, value: &Value) -> Value {
 }
 
 /// Changes, removes or adds one field somewhere inside a value.
-fn change(random: &mut Random, value: &mut Value) {
+fn change(random: &mut Seeded, value: &mut Value) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             let names: Vec<String> = map.keys().cloned().collect();
             let name = random.pick(&names).clone();
-            match random.below(10) {
+            match random.index(10) {
                 0 => drop(map.remove(&name)),
                 1 => drop(
                     map.insert(random.pick(&["more", "v", "kind", "op", "body"]).to_string(), json!("x")),
@@ -171,8 +152,8 @@ fn change(random: &mut Random, value: &mut Value) {
                 _ => map[&name] = other(random, &map[&name]),
             }
         }
-        Value::Array(items) if !items.is_empty() && random.below(3) > 0 => {
-            let place = random.below(items.len());
+        Value::Array(items) if !items.is_empty() && random.index(3) > 0 => {
+            let place = random.index(items.len());
             change(random, &mut items[place]);
         }
         _ => *value = other(random, value),
@@ -191,7 +172,7 @@ fn entry_lines(bundle: &Bundle) -> Vec<usize> {
 }
 
 /// Changes what an entry records, and the entry with it, as somebody does who knows the format.
-fn consistent(random: &mut Random, bundle: &mut Bundle) -> Option<()> {
+fn consistent(random: &mut Seeded, bundle: &mut Bundle) -> Option<()> {
     let line = *random.pick(&entry_lines(bundle));
     let line = &mut bundle.lines[line];
     let mut leaf: Map<String, Value> = serde_json::from_str(line["leaf"].as_str()?).ok()?;
@@ -210,9 +191,9 @@ fn consistent(random: &mut Random, bundle: &mut Bundle) -> Option<()> {
     };
     let mut body: Value = serde_json::from_str(line[part].as_str()?).ok()?;
     let mut written = String::new();
-    match random.below(8) {
+    match random.index(8) {
         0 => leaf["v"] = json!(2),
-        1 if part == "body" => leaf["event_v"] = json!(random.below(3)),
+        1 if part == "body" => leaf["event_v"] = json!(random.index(3)),
         2 if part == "body" => {
             leaf["event"] =
                 json!(random.pick(&["opened", "turn_began", "step_taken", "turn_noted", "reviewed", ""]));
@@ -241,14 +222,14 @@ fn consistent(random: &mut Random, bundle: &mut Bundle) -> Option<()> {
 }
 
 /// One changed bundle.
-fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
+fn mutant(random: &mut Seeded, original: &Bundle) -> Vec<u8> {
     let mut bundle = original.clone();
     let (key, whole) = (key_of(&bundle.origin()), bundle.lines[0]["full"] == json!(true));
     let entries = entry_lines(&bundle);
-    match random.below(12) {
+    match random.index(12) {
         // Agrees with itself from the entries to the checkpoint.
         0..=3 if whole => {
-            for _ in 0..=random.below(2) {
+            for _ in 0..=random.index(2) {
                 consistent(random, &mut bundle);
             }
             bundle = bundle.rebuilt(&[&key]);
@@ -265,12 +246,12 @@ fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
                     serde_json::from_str(bundle.lines[*line]["leaf"].as_str().unwrap()).unwrap();
                 let belongs = matching(&leaf)
                     || ["key", "redaction", "snapshot"].iter().any(|kind| leaf["kind"] == *kind);
-                if belongs != (random.below(20) == 0) {
+                if belongs != (random.index(20) == 0) {
                     places.insert(place);
                 }
             }
             let mut rebuilt = bundle.rebuilt(&[&key]);
-            if random.below(3) == 0 {
+            if random.index(3) == 0 {
                 consistent(random, &mut rebuilt);
             }
             bundle = rebuilt.part(json!({by: name}), &places);
@@ -279,7 +260,7 @@ fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
             consistent(random, &mut bundle);
         }
         6 => {
-            let line = random.below(bundle.lines.len());
+            let line = random.index(bundle.lines.len());
             change(random, &mut bundle.lines[line]);
         }
         7 => {
@@ -289,8 +270,8 @@ fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
             bundle.lines[line]["leaf"] = json!(text(&leaf));
         }
         8 => {
-            let (from, to) = (random.below(bundle.lines.len()), random.below(bundle.lines.len()));
-            match random.below(4) {
+            let (from, to) = (random.index(bundle.lines.len()), random.index(bundle.lines.len()));
+            match random.index(4) {
                 0 => drop(bundle.lines.remove(from)),
                 1 => bundle.lines.swap(from, to),
                 2 => bundle.lines.insert(to, bundle.lines[from].clone()),
@@ -299,14 +280,14 @@ fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
         }
         9 => change(random, &mut bundle.lines[0]),
         10 => {
-            let after = bundle.lines.len() - random.below(bundle.lines.len() - entries.len() - 1).max(1);
+            let after = bundle.lines.len() - random.index(bundle.lines.len() - entries.len() - 1).max(1);
             change(random, &mut bundle.lines[after]);
         }
         _ => {
             let mut bytes = bundle.bytes();
-            for _ in 0..=random.below(2) {
-                let place = random.below(bytes.len());
-                match random.below(3) {
+            for _ in 0..=random.index(2) {
+                let place = random.index(bytes.len());
+                match random.index(3) {
                     0 => bytes[place] = random.next() as u8,
                     1 => bytes.insert(place, *random.pick(b" \n\"{0\\")),
                     _ => drop(bytes.remove(place)),
@@ -319,7 +300,7 @@ fn mutant(random: &mut Random, original: &Bundle) -> Vec<u8> {
     for line in &bundle.lines {
         let mut line = line.clone();
         if line.get("manifest").is_some_and(|manifest| manifest.get("sha256").is_some())
-            && random.below(20) > 0
+            && random.index(20) > 0
         {
             line["manifest"]["sha256"] = json!(Sha::of(&out).to_string());
         }
@@ -345,7 +326,7 @@ fn both_verifiers_accept_and_refuse_the_same_mutants() {
     let (mutants, seed) = (number("CAIRN_TEST_MUTANTS", 2500), number("CAIRN_TEST_SEED", 14));
     let (mut accepted, mut differ) = (0, Vec::new());
     for n in 0..mutants {
-        let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(n));
+        let mut random = Seeded(seed.wrapping_mul(1_000_003).wrapping_add(n));
         let original = random.pick(&originals).clone();
         let bytes = mutant(&mut random, &original);
         // The other verifier takes long to check a signature.

@@ -14,10 +14,12 @@ use cairn::{
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::seeded::Seeded;
+
 /// A machine on which databases, copies and clones are used.
 pub struct History {
     folder: TempDir,
-    random: Random,
+    random: Seeded,
     /// Seconds since 1970; it jumps.
     clock: Arc<AtomicI64>,
     /// Where the database is now; it moves.
@@ -39,7 +41,7 @@ impl History {
         let path = folder.path().join("cairn.db");
         let clock = Arc::new(AtomicI64::new(1_776_000_000));
         let told = vec![format!("seed {seed}")];
-        let random = Random(seed);
+        let random = Seeded(seed);
         History { folder, random, clock, path, open: [None, None], copies: Vec::new(), told, number: 0 }
     }
 
@@ -55,7 +57,7 @@ impl History {
 
     /// One of the programs; it opens the database if it has not.
     fn program(&mut self) -> Cairn {
-        let which = self.random.below(2);
+        let which = self.random.index(2);
         if self.open[which].is_none() {
             let opened =
                 self.options().open(&self.path).unwrap_or_else(|error| self.fail(&error.to_string()));
@@ -79,7 +81,7 @@ impl History {
 
     /// Something happens.
     pub fn go_on(&mut self) {
-        match self.random.below(22) {
+        match self.random.index(22) {
             0..=3 => self.think(),
             4 => self.think_at_once(),
             5..=6 => self.talk(),
@@ -115,31 +117,31 @@ impl History {
     fn draft(&mut self) -> NewThought {
         let number = self.next();
         let mut draft =
-            NewThought::new(ThoughtType::ALL[self.random.below(4)], format!("thought {number} of many"))
-                .session(format!("session {}", self.random.below(3)))
-                .task(format!("task {}", self.random.below(3)))
+            NewThought::new(ThoughtType::ALL[self.random.index(4)], format!("thought {number} of many"))
+                .session(format!("session {}", self.random.index(3)))
+                .task(format!("task {}", self.random.index(3)))
                 .agent("ada");
-        if self.random.below(4) == 0 {
+        if self.random.index(4) == 0 {
             draft = draft
-                .action(format!("commit {}", self.random.below(9)))
+                .action(format!("commit {}", self.random.index(9)))
                 .idempotency_key(format!("key {number}"));
         }
-        if self.random.below(4) == 0 {
+        if self.random.index(4) == 0 {
             draft = draft.metadata(json!({"number": number}).as_object().unwrap().clone());
         }
-        if self.random.below(9) == 0 { draft.seal() } else { draft }
+        if self.random.index(9) == 0 { draft.seal() } else { draft }
     }
 
     fn think(&mut self) {
         let cairn = self.program();
-        let count = 1 + self.random.below(6);
+        let count = 1 + self.random.index(6);
         self.tell(format!("{count} thoughts"));
         for _ in 0..count {
             let mut draft = self.draft();
             let session = draft.session_id.clone().unwrap_or_default();
             let before = cairn.tree(&session, false).unwrap();
-            if !before.is_empty() && self.random.below(3) > 0 {
-                draft.parent_id = Some(before[self.random.below(before.len())].id.to_string());
+            if !before.is_empty() && self.random.index(3) > 0 {
+                draft.parent_id = Some(before[self.random.index(before.len())].id.to_string());
             }
             cairn.record(draft).unwrap_or_else(|error| self.fail(&error.to_string()));
         }
@@ -160,7 +162,7 @@ impl History {
 
     fn talk(&mut self) {
         let (cairn, number) = (self.program(), self.next());
-        let session = format!("session {}", self.random.below(3));
+        let session = format!("session {}", self.random.index(3));
         self.tell(format!("a turn of {session}"));
         let new = NewSession { session_id: Some(session.clone()), ..NewSession::default() };
         cairn.session_open(new).unwrap();
@@ -169,7 +171,7 @@ impl History {
         cairn.entity_apply(&session, vec![read], None, None).unwrap();
         let step = json!({"step_num": 1, "type": "read", "description": "find", "outcome": "found"});
         cairn.turn_step(&session, step).unwrap();
-        if self.random.below(2) == 0 {
+        if self.random.index(2) == 0 {
             let request =
                 BriefRequest { session_id: session.clone(), node: "act".into(), ..BriefRequest::default() };
             let brief = cairn.brief_build(&request, true).unwrap();
@@ -183,11 +185,11 @@ impl History {
 
     fn plan(&mut self) {
         let cairn = self.program();
-        let (name, version) = (["import", "export"][self.random.below(2)], self.random.below(3));
+        let (name, version) = (["import", "export"][self.random.index(2)], self.random.index(3));
         self.tell(format!("a snapshot of {name}"));
         let plan = json!({"title": "Plan", "nodes": [{"id": "a", "label": format!("A {version}")}, {"id": "b", "label": "B"}]});
         fs::write(self.folder.path().join(format!("roadmaps/{name}.json")), plan.to_string()).unwrap();
-        let context = match self.random.below(2) {
+        let context = match self.random.index(2) {
             0 => cairn.context_create(name, None),
             _ => cairn.context_ensure(name, None),
         };
@@ -200,7 +202,7 @@ impl History {
     fn redact(&mut self) {
         let cairn = self.program();
         let mut ids: Vec<String> = cairn
-            .tree(&format!("session {}", self.random.below(3)), false)
+            .tree(&format!("session {}", self.random.index(3)), false)
             .unwrap()
             .iter()
             .map(|thought| thought.id.to_string())
@@ -209,7 +211,7 @@ impl History {
         if ids.is_empty() {
             return;
         }
-        let target = ids.swap_remove(self.random.below(ids.len()));
+        let target = ids.swap_remove(self.random.index(ids.len()));
         self.tell(format!("{target} is redacted"));
         match cairn.redact(&Redact { target, actor: "ann".into(), reason: "a name".into() }) {
             Ok(_) | Err(Error::Conflict(_)) => {}
@@ -257,14 +259,14 @@ impl History {
         let new = NewToken { name: "reader".into(), scope: TokenScope::Read, agent_id: None };
         let added = cairn.token_add(new).unwrap();
         cairn.token_used(&added.info.id, cairn.now()).unwrap();
-        if self.random.below(2) == 0 {
+        if self.random.index(2) == 0 {
             cairn.token_revoke(&added.info.id).unwrap();
         }
     }
 
     fn clock_jumps(&mut self) {
-        let reach = [60, 86_400, 31_536_000, 60 * 31_536_000][self.random.below(4)];
-        let by = self.random.below(2 * reach) as i64 - reach as i64;
+        let reach = [60, 86_400, 31_536_000, 60 * 31_536_000][self.random.index(4)];
+        let by = self.random.index(2 * reach) as i64 - reach as i64;
         self.tell(format!("the clock jumps by {by} seconds"));
         let now = self.clock.load(Ordering::Relaxed) + by;
         self.clock.store(now.clamp(CLOCKS.start, CLOCKS.end), Ordering::Relaxed);
@@ -371,7 +373,7 @@ impl History {
 
     fn close_one(&mut self) {
         self.tell("a program ends");
-        if let Some(cairn) = self.open[self.random.below(2)].take() {
+        if let Some(cairn) = self.open[self.random.index(2)].take() {
             cairn.close();
         }
     }
@@ -388,7 +390,7 @@ impl History {
         self.copies.push(copy);
         // Old copies are looked at later as well, when the original has gone on.
         if self.copies.len() > 6 {
-            let old = self.copies.swap_remove(self.random.below(6));
+            let old = self.copies.swap_remove(self.random.index(6));
             self.verify_file(&old);
             fs::remove_dir_all(old.parent().expect("a folder of its own")).unwrap();
         }
@@ -429,17 +431,4 @@ fn time(seconds: i64) -> Timestamp {
     let year = year + era * 400 + next;
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     Timestamp::parse(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z")).unwrap()
-}
-
-/// SplitMix64: the same numbers in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::growth::assert_at_most;
 
 /// A drawing as messy as the real ones: every kind of decoration, edges between it, labels with line breaks and
 /// without text, sizes here and there, numbers as texts.
@@ -164,7 +165,7 @@ fn a_circle_in_a_drawing_is_kept_and_reported() {
 }
 
 #[test]
-fn a_drawing_of_a_hundred_thousand_shapes_is_read_in_time() {
+fn a_drawing_of_a_hundred_thousand_shapes_does_not_cost_their_square() {
     let (folder, roadmaps) = folder();
     let shape = |i: u32| {
         let kind = ["topic", "subtopic", "section"][(i % 3) as usize];
@@ -173,8 +174,6 @@ fn a_drawing_of_a_hundred_thousand_shapes_is_read_in_time() {
     let nodes: Vec<Value> = (0..100_000).map(shape).collect();
     write(&folder, "huge.json", json!({"nodes": nodes[..9_999], "edges": []}).to_string());
     write(&folder, "huger.json", json!({"nodes": nodes, "edges": []}).to_string());
-    let start = Instant::now();
-    assert_eq!(roadmaps.get("huge").unwrap().nodes.len(), 6_666);
-    assert_eq!(roadmaps.get("huger").unwrap().nodes.len(), 66_667);
-    must_end(start);
+    let read = |id: &str, nodes: usize| assert_eq!(roadmaps.get(id).unwrap().nodes.len(), nodes);
+    assert_at_most(40, || read("huge", 6_666), || read("huger", 66_667));
 }

@@ -56,7 +56,7 @@ impl Witness {
         let begun = Instant::now();
         loop {
             let text = fs::read_to_string(&said).unwrap();
-            assert!(begun.elapsed() < Duration::from_secs(30), "the witness does not listen: {text}");
+            assert!(begun.elapsed() < Duration::from_secs(60), "the witness does not listen: {text}");
             if let Some((_, rest)) = text.split_once("listening on ")
                 && let Some((url, _)) = rest.split_once(' ')
             {

@@ -53,7 +53,7 @@ fn answer(stream: TcpStream, reply: &dyn Fn(&str, &[u8]) -> Reply) {
         }
         Reply::Raw(bytes) => output.write_all(&bytes),
         Reply::Silence => {
-            std::thread::sleep(Duration::from_secs(30));
+            std::thread::sleep(Duration::from_secs(600));
             Ok(())
         }
     };
