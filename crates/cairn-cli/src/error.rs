@@ -255,8 +255,8 @@ impl From<OpenError> for CliError {
                 "Cairn leaves it as it is; name another schema in the address: `?schema=NAME`".to_string()
             }
             OpenError::Older { path, .. } if is_address(path) => {
-                "run `cairn checkpoint` once with the role that owns the schema: it brings the schema up to date; reading \
-                 never changes it"
+                "a log from before the first release cannot be converted; name another schema in the address: \
+                 `?schema=NAME`"
                     .to_string()
             }
             OpenError::Store { path, source } if is_address(path) => return match source {
@@ -312,11 +312,9 @@ impl From<OpenError> for CliError {
                 "this is Cairn {}; install a newer one, or name another database with `--db`",
                 env!("CARGO_PKG_VERSION")
             ),
-            OpenError::Older { path, .. } => format!(
-                "`cairn checkpoint --db {}` brings it up to date; reading never changes a file. If this one must stay as \
-                 it is, run that on a copy in a folder that can be written",
-                quoted(path)
-            ),
+            OpenError::Older { .. } => {
+                "a database from before the first release cannot be converted; name another one with `--db`".to_string()
+            }
             OpenError::ReadOnly { path } => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                 let folder = folder.unwrap_or(Path::new("."));

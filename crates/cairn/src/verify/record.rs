@@ -150,6 +150,13 @@ impl<'a> Checker<'a> {
             }
             wrong => wrong,
         };
+        // Labels are found by an index, which may be what is damaged.
+        let wrong = wrong.map(|finding| match finding.field.as_deref() {
+            Some("hash" | "task_id" | "session_id") => {
+                finding.unless(Cause::Index("task")).unless(Cause::Index("session"))
+            }
+            _ => finding,
+        });
         Ok((Some(hash), wrong))
     }
 

@@ -5,8 +5,6 @@
 
 #[path = "honest/history.rs"]
 mod history;
-#[path = "honest/upgrade.rs"]
-mod upgrade;
 
 use history::History;
 
@@ -27,15 +25,5 @@ fn honest_histories_raise_no_finding() {
             history.go_on();
         }
         history.end();
-    }
-}
-
-#[test]
-fn files_of_every_older_version_verify_and_go_on() {
-    sqlites_own!("its migrations");
-    for version in 1..upgrade::NEWEST {
-        for caught_up in [false, true] {
-            upgrade::from(version, caught_up);
-        }
     }
 }

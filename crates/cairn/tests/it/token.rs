@@ -1,4 +1,4 @@
-use cairn::{Cairn, Error, NewToken, Options, Timestamp, TokenAdded, TokenScope};
+use cairn::{Cairn, Error, NewToken, Timestamp, TokenAdded, TokenScope};
 
 use crate::harness::{TestCairn, issues, on_postgres, plan, sqlites_own};
 
@@ -128,21 +128,6 @@ fn tokens_are_no_part_of_the_log_nor_of_what_is_verified_or_exported() {
     assert!(!String::from_utf8(bundle).unwrap().contains(&added.info.id));
     let copy = Cairn::open(db.copy("copy.db")).unwrap();
     assert_eq!(copy.token_check(&added.token).unwrap().unwrap().scope, TokenScope::Admin);
-}
-
-#[test]
-fn a_file_from_before_there_were_tokens_is_brought_up_to_date() {
-    sqlites_own!("a file of an earlier version");
-    let db = TestCairn::new();
-    db.record(plan("t", "x")).unwrap();
-    db.sql().execute_batch("DROP TABLE token; PRAGMA user_version = 4").unwrap();
-    let path = db.folder().join("old.db");
-    db.backup(&path, &mut |_| {}).unwrap();
-    let cairn = Options::new().create(false).open(path).unwrap();
-    assert_eq!(cairn.status().unwrap().schema, 5);
-    let added = add(&cairn, "ci");
-    assert_eq!(cairn.token_check(&added.token).unwrap(), Some(added.info));
-    assert!(cairn.verify(&cairn::Scope::All).unwrap().valid());
 }
 
 /// A trigger that nobody sees in a list of the schema drops what is written.

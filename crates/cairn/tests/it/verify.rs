@@ -189,6 +189,9 @@ fn several_chunks_of_the_log_make_one_tree() {
         })
         .unwrap();
     assert_eq!(tiles, [(1, 0, 35 * 32)], "one hash for each 256 entries");
+    if on_postgres() {
+        return;
+    }
     for (change, tables) in [
         ("UPDATE tile SET hashes = zeroblob(35 * 32)", &["tile"][..]),
         ("UPDATE tile SET hashes = CAST(substr(hashes, 33) || substr(hashes, 1, 32) AS BLOB)", &["tile"]),

@@ -207,6 +207,8 @@ impl PlanAppend for PostgresAppend {
     }
 
     fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
+        // The entry of a snapshot made in this transaction still waits to be sent.
+        self.flush()?;
         let newest = self.wait(async |link| history(link, roadmap_id, None, 1).await)?;
         Ok(newest.into_iter().next())
     }

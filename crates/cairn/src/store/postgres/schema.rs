@@ -13,11 +13,11 @@ use super::connect::{AGAIN, Pool};
 use super::error::store_error;
 use crate::store::{Birth, OpenError, Opening, StoreError};
 
-/// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 2] = [
-    include_str!("../../../migrations/postgres/0001_cairn.sql"),
-    include_str!("../../../migrations/postgres/0002_fence.sql"),
-];
+/// The first makes [`FIRST`] of nothing, each of the others the next version. Never edited once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0010_cairn.sql")];
+
+/// The oldest version that can be read. Those before it were never released.
+const FIRST: i64 = 10;
 
 /// For how long it is tried to bring a schema up to date that others are using.
 const MIGRATING: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ pub const OBJECTS: &str = include_str!("../../../migrations/postgres/objects.sql
 pub const EXPECTED: &str = include_str!("../../../migrations/postgres/expected.txt");
 
 /// The version this program writes.
-pub const VERSION: i64 = MIGRATIONS.len() as i64;
+pub const VERSION: i64 = FIRST + MIGRATIONS.len() as i64 - 1;
 
 /// Why a database cannot be used.
 pub enum PrepareError {
@@ -144,11 +144,13 @@ async fn bring_up_to_date(
         client.batch_execute("CREATE TABLE cairn_version (version BIGINT NOT NULL)").await?;
         client.batch_execute("INSERT INTO cairn_version VALUES (0)").await?;
     }
-    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
-        client.batch_execute(migration).await?;
-        if index == 0 {
-            begin_log(client, birth.ok_or(PrepareError::Empty)?).await?;
+    for (makes, migration) in (FIRST..).zip(MIGRATIONS) {
+        if makes > version {
+            client.batch_execute(migration).await?;
         }
+    }
+    if version == 0 {
+        begin_log(client, birth.ok_or(PrepareError::Empty)?).await?;
     }
     client.execute("UPDATE cairn_version SET version = $1", &[&VERSION]).await?;
     Ok(())
@@ -172,7 +174,11 @@ async fn recognise(client: &impl GenericClient, schema: &str) -> Result<i64, Pre
         return Err(StoreError::Damaged("its version is not noted once".into()).into());
     };
     let version: i64 = row.try_get(0)?;
-    if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
+    match version {
+        newer if newer > VERSION => Err(PrepareError::Newer(newer)),
+        older if older < FIRST => Err(PrepareError::Older(older)),
+        known => Ok(known),
+    }
 }
 
 async fn begin_log(client: &impl GenericClient, birth: &Birth) -> Result<(), Error> {

@@ -14,17 +14,14 @@ use crate::store::{Birth, OpenError};
 /// "CARN": how `file` and other tools can tell whose database it is.
 pub const APPLICATION_ID: i32 = 0x4341_524e;
 
-/// Each brings the schema from its index to the next version. Never edited once released.
-const MIGRATIONS: [&str; 5] = [
-    include_str!("../../../migrations/sqlite/0001_trail.sql"),
-    include_str!("../../../migrations/sqlite/0002_snapshots.sql"),
-    include_str!("../../../migrations/sqlite/0003_memory.sql"),
-    include_str!("../../../migrations/sqlite/0004_proof.sql"),
-    include_str!("../../../migrations/sqlite/0005_tokens.sql"),
-];
+/// The first brings an empty file to [`FIRST`], each of the others to the next version. Never edited once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0010_cairn.sql")];
+
+/// The oldest version that can be read. Those before it were never released.
+const FIRST: i64 = 10;
 
 /// The version this program writes.
-pub const VERSION: i64 = MIGRATIONS.len() as i64;
+pub const VERSION: i64 = FIRST + MIGRATIONS.len() as i64 - 1;
 
 /// Why a file cannot be used.
 pub enum PrepareError {
@@ -34,7 +31,7 @@ pub enum PrepareError {
     NotOurs(&'static str),
     /// The file was written by a later version.
     Newer(i64),
-    /// The file was written by an earlier version, and cannot be brought up to date.
+    /// The file was written by an earlier version, and cannot be brought up to date here.
     Older(i64),
     /// A write was interrupted, and must be taken back by somebody who may write.
     Interrupted,
@@ -90,12 +87,13 @@ pub fn prepare(connection: &mut Connection, birth: Option<&Birth>) -> Result<(),
     };
     // Another process may have been faster.
     let version = recognise(&transaction)?;
-    for (index, migration) in MIGRATIONS.iter().enumerate().skip(version as usize) {
-        transaction.execute_batch(migration)?;
-        if index == 0 {
-            let birth = birth.ok_or(PrepareError::Empty)?;
-            begin_log(&transaction, birth)?;
+    for (makes, migration) in (FIRST..).zip(MIGRATIONS) {
+        if makes > version {
+            transaction.execute_batch(migration)?;
         }
+    }
+    if version == 0 {
+        begin_log(&transaction, birth.ok_or(PrepareError::Empty)?)?;
     }
     fts5::note_parts(&transaction, &fts5::SEARCH)?;
     fts5::note_parts(&transaction, &fts5::RAG_SEARCH)?;
@@ -114,7 +112,11 @@ pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
     let application = number("application_id")?;
     let version = number("user_version")?;
     if application == i64::from(APPLICATION_ID) {
-        if version > VERSION { Err(PrepareError::Newer(version)) } else { Ok(version) }
+        match version {
+            newer if newer > VERSION => Err(PrepareError::Newer(newer)),
+            older if older < FIRST => Err(PrepareError::Older(older)),
+            known => Ok(known),
+        }
     } else if application == 0 && tables == 0 {
         Ok(0)
     } else {
@@ -137,7 +139,8 @@ fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
         "INSERT INTO log (one, origin, size, root, edge) VALUES (1, ?1, 1, ?2, ?3)",
         params![birth.origin, edge.root().0, edge.to_bytes()],
     )?;
-    connection.execute("INSERT INTO derived (one, through, segments) VALUES (1, 0, x'')", [])?;
+    connection
+        .execute("INSERT INTO derived (one, through, segments, rag_segments) VALUES (1, 0, x'', x'')", [])?;
     Ok(())
 }
 

@@ -1,13 +1,16 @@
 -- The tables of a log, in a schema of their own; the search path leads there. What each is for, and why no index on the
 -- way of an append is filled at random places, stands in migrations/sqlite; here is what PostgreSQL needs of it.
 
--- One row: which log this is, and its head. Whoever appends locks it first: a log has one end.
+-- One row: which log this is, and its head. Whoever appends locks it first: a log has one end. `fence` grows when a server
+-- had to look up what became of a commit that it had no answer to. What it sent before names the old fence, and should it
+-- arrive after all, it finds another one and writes nothing.
 CREATE TABLE log (
   one    INT    PRIMARY KEY CHECK (one = 1),
   origin TEXT   NOT NULL,
   size   BIGINT NOT NULL,
   root   BYTEA  NOT NULL,
-  edge   BYTEA  NOT NULL
+  edge   BYTEA  NOT NULL,
+  fence  BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
 CREATE TABLE entry (
