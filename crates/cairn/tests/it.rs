@@ -42,6 +42,9 @@ mod fold;
 /// Honest histories, about which verification says nothing.
 #[path = "it/honest.rs"]
 mod honest;
+/// What thoughts say about others, and about what.
+#[path = "it/links.rs"]
+mod links;
 /// Working memory and briefs.
 #[path = "it/memory.rs"]
 mod memory;

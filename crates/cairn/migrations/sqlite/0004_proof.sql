@@ -50,6 +50,8 @@ WHEN (new.content IS NOT NULL AND NOT (new.content IS old.content AND old.conten
       old.timestamp, old.prev_hash, old.hash, old.content_hash, old.chain_hash)
   OR (new.parent_seq, new.action_id, new.context_id, new.brief_id, new.idempotency_key)
     IS NOT (old.parent_seq, old.action_id, old.context_id, old.brief_id, old.idempotency_key)
+  OR (new.supersedes, new.rejects, new.applies_to, new.source)
+    IS NOT (old.supersedes, old.rejects, old.applies_to, old.source)
 BEGIN
   SELECT raise(ABORT, 'thoughts are write-once: record a reflection that corrects it instead');
 END;

@@ -540,6 +540,8 @@ pub trait Audit: Send {
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// Where in the log the brief of that id is, and the number of its session.
     fn brief_place(&self, id: &str) -> Result<Option<(u64, i64)>>;
+    /// Where in the log the thought of that id is.
+    fn thought_place(&self, id: &str) -> Result<Option<u64>>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>>;
     /// The `hash` at a position of a task chain.

@@ -3,7 +3,7 @@
 use cairn::{Error, FileState, NewThought, NodeChange, NodeQuery, Thought, ThoughtType};
 use serde_json::{Value, json};
 
-use crate::harness::{TestCairn, issues, sqlites_own};
+use crate::harness::{TestCairn, issues};
 
 /// A plan of three steps, the middle one of which needs `needs`.
 fn plan(needs: &[&str]) -> Value {
@@ -358,23 +358,6 @@ fn one_changed_character_of_a_stored_snapshot_is_found() {
     // And what was changed is not vouched for again.
     db.tamper(&format!("UPDATE snapshot SET content_hash = x'{}'", sound.stored_hash.unwrap()));
     assert!(matches!(db.context_create("import", None), Err(Error::Conflict(_))));
-}
-
-#[test]
-fn a_database_of_the_first_schema_is_brought_up_to_date() {
-    sqlites_own!("a file of the first version");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cairn.db");
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/schema-1.db"), &path).unwrap();
-    let cairn = cairn::Cairn::open(&path).unwrap();
-    assert_eq!(cairn.status().unwrap().schema, 5);
-    let report = cairn.verify(&cairn::Scope::All).unwrap();
-    assert!(report.valid() && report.records == 3, "{:?}", report.findings);
-    std::fs::create_dir(folder.path().join("roadmaps")).unwrap();
-    std::fs::write(folder.path().join("roadmaps/import.json"), plan(&[]).to_string()).unwrap();
-    assert_eq!(cairn.context_ensure("import", None).unwrap().context.seq, 4);
-    let report = cairn.verify(&cairn::Scope::All).unwrap();
-    assert!(report.valid(), "{:?}", report.findings);
 }
 
 #[test]

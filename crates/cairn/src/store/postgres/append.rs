@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 
 use super::batch::Batch;
 use super::connect::{Link, answered, in_time};
-use super::needs::Found;
+use super::needs::{Found, parent_link};
 use super::row::{get, number, sha};
 use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
@@ -127,11 +127,9 @@ impl Append for PostgresAppend {
         if self.batch.has_id(id) {
             self.flush()?;
         }
-        let row = self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
-        row.map(|row| {
-            Ok(ParentLink { seq: number(&row, 0)?, session_no: get(&row, 1)?, chain_hash: sha(&row, 2)? })
-        })
-        .transpose()
+        let row =
+            self.one("SELECT id, seq, type, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
+        row.as_ref().map(parent_link).transpose()
     }
 
     fn has_thought(&mut self, id: &str) -> Result<bool> {

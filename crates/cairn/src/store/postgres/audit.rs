@@ -325,6 +325,11 @@ impl Audit for PostgresAudit {
         found.map(|row| Ok((get(&row, 0)?, get(&row, 1)?, sha(&row, 2).unwrap_or(Sha::ZERO)))).transpose()
     }
 
+    fn thought_place(&self, id: &str) -> Result<Option<u64>> {
+        let found = self.one("SELECT seq FROM thought WHERE id = $1", &[&id])?;
+        found.map(|row| unsigned(&row, 0)).transpose()
+    }
+
     fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
         let ahead = self.ahead.borrow_mut().event(number(seq));
         let rows = match ahead {

@@ -12,6 +12,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, Tran
 
 use super::error::store_error;
 use super::place::Place;
+use super::read::typed;
 use super::{SqliteStore, context, fts5, memory, redact, thoughts, token, wait_for_turn};
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, Read, ReadContext,
@@ -175,10 +176,10 @@ impl<'a> SqliteAppend<'a> {
             transaction,
             thought: transaction.prepare_cached(
                 "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-                   action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
-                   hash, content_hash, chain_hash)
+                   action_id, context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content,
+                   metadata, salt, idempotency_key, prev_hash, hash, content_hash, chain_hash)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                   ?21)",
+                   ?21, ?22, ?23, ?24, ?25)",
             )?,
             entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
             node: transaction.prepare_cached("INSERT INTO node (level, idx, hash) VALUES (?1, ?2, ?3)")?,
@@ -241,8 +242,13 @@ impl Append for SqliteAppend<'_> {
     }
 
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
-        self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
-            Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
+        self.one("SELECT seq, type, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
+            Ok(ParentLink {
+                seq: row.get(0)?,
+                kind: typed(row.get(1)?, |word| word.parse())?,
+                session_no: row.get(2)?,
+                chain_hash: Sha(row.get(3)?),
+            })
         })
     }
 
@@ -349,6 +355,10 @@ impl Append for SqliteAppend<'_> {
             row.action_id,
             row.context_id,
             row.brief_id,
+            row.supersedes,
+            row.rejects,
+            row.applies_to,
+            row.source.as_str(),
             row.timestamp,
             row.content,
             row.metadata,

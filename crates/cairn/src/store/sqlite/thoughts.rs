@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use cairn_core::Sha;
-use cairn_core::id::{ActionId, BriefId, ThoughtId};
+use cairn_core::id::{ActionId, BriefId, Subject, ThoughtId};
 use cairn_core::thought::{SEALED, Thought};
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
 use super::context::DECISIONS;
 use super::error::in_row;
-use super::read::{typed, typed_or_none};
+use super::read::{typed, typed_list, typed_or_none};
 use super::redact;
 use crate::store::{ListFilter, Read, ReadThought, Thoughts};
 
@@ -17,7 +17,7 @@ use crate::store::{ListFilter, Read, ReadThought, Thoughts};
 const THOUGHT: &str =
     "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
     t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
-    t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash
+    t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash, t.supersedes, t.rejects, t.applies_to, t.source
   FROM thought t LEFT JOIN task k ON k.no = t.task_no LEFT JOIN session s ON s.no = t.session_no
     LEFT JOIN thought p ON p.seq = t.parent_seq LEFT JOIN entry e ON e.seq = t.seq";
 
@@ -41,6 +41,10 @@ fn read(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<ReadThought>
             action_id: typed_or_none(row.get(8)?, ActionId::new)?,
             context_id: row.get(9)?,
             brief_id: typed_or_none(row.get(10)?, BriefId::new)?,
+            supersedes: typed_list(row.get(22)?, ThoughtId::new)?,
+            rejects: typed_list(row.get(23)?, ThoughtId::new)?,
+            applies_to: typed_list(row.get(24)?, Subject::new)?,
+            source: typed(row.get(25)?, |word| word.parse())?,
             timestamp: typed(row.get(11)?, TryFrom::try_from)?,
             sealed,
             content,
