@@ -431,12 +431,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The first link that leads elsewhere than it may: not to an earlier decision, or to a thought of another session.
-    fn wrong_link(
-        &self,
-        seq: u64,
-        leaf: &[u8],
-        place: MakeFinding<'_>,
-    ) -> Result<Option<Finding>> {
+    fn wrong_link(&self, seq: u64, leaf: &[u8], place: MakeFinding<'_>) -> Result<Option<Finding>> {
         let Some(Entry::Thought(entry)) = Entry::parse(leaf) else { return Ok(None) };
         let wrong = wrong_links(entry.kind, &entry.supersedes, &entry.rejects, &entry.applies_to);
         if let Some(WrongLink { field, why, .. }) = wrong.into_iter().next() {
