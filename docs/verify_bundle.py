@@ -7,7 +7,7 @@ FILE is a bundle, or - for stdin. VKEY is a public key that you trust, written `
 keep the log, not from the bundle. --key may be repeated; a key file holds one key a line.
 Exit code 0: nothing is wrong; 1: something is wrong, or the file cannot be read; 2: wrong usage.
 The format is described in format.md, next to this file."""
-import base64, hashlib, hmac, json, struct, sys
+import base64, hashlib, hmac, json, re, struct, sys
 
 USAGE = "usage: verify_bundle.py FILE [--key VKEY]... [--key-file FILE]"
 
@@ -120,10 +120,12 @@ def is_line(text, most):
 def is_hash(value):
     return isinstance(value, str) and len(value) == 64 and all(c in "0123456789abcdef" for c in value)
 
-# --- the fields of each kind of entry: T text, N number, H hash, L list of texts, K type of a thought, S source; small
-# letters may be null
+# --- the fields of each kind of entry: T text, N number, H hash, L list of texts, K type of a thought, S source,
+# E kind of an entry, D time; small letters may be null
 
 TYPES, SOURCES = ("plan", "analysis", "decision", "reflection"), ("agent", "captured", "person")
+TIME = (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)"
+        r"(\.[0-9]{1,9})?Z")
 
 KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fields in {
     "genesis": "origin:T timestamp:T",
@@ -135,7 +137,7 @@ KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fiel
     "event": "body_hash:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
     "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
     "key": "created_at:T last_trusted_size:n op:T reason:t vkey:T",
-    "redaction": "actor:T content_hash:H created_at:T fields:L reason:T target_id:T target_kind:T target_seq:N",
+    "redaction": "actor:T content_hash:H created_at:D fields:L reason:T target_id:T target_kind:E target_seq:N",
     "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
 }.items()}
 PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
@@ -150,8 +152,10 @@ def fits(value, kind):
         return is_hash(value)
     if kind == "L":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    if kind in "KS":
-        return isinstance(value, str) and value in (TYPES if kind == "K" else SOURCES)
+    if kind in "KSE":
+        return isinstance(value, str) and value in {"K": TYPES, "S": SOURCES, "E": KINDS}[kind]
+    if kind == "D":
+        return isinstance(value, str) and re.fullmatch(TIME, value) is not None
     return isinstance(value, str)
 
 def read_leaf(data):
