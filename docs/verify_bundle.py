@@ -7,7 +7,7 @@ FILE is a bundle, or - for stdin. VKEY is a public key that you trust, written `
 keep the log, not from the bundle. --key may be repeated; a key file holds one key a line.
 Exit code 0: nothing is wrong; 1: something is wrong, or the file cannot be read; 2: wrong usage.
 The format is described in format.md, next to this file."""
-import base64, hashlib, hmac, json, struct, sys
+import base64, hashlib, hmac, json, re, struct, sys
 
 USAGE = "usage: verify_bundle.py FILE [--key VKEY]... [--key-file FILE]"
 
@@ -113,22 +113,31 @@ def write_any(value, depth=0):
         return write_float(value)
     return json.dumps(value, ensure_ascii=False)
 
+def is_line(text, most):
+    """Whether a text has 1 to so many characters, none of them a control character."""
+    return 0 < len(text) <= most and not any(c < " " or "\x7f" <= c <= "\x9f" for c in text)
+
 def is_hash(value):
     return isinstance(value, str) and len(value) == 64 and all(c in "0123456789abcdef" for c in value)
 
-# --- the fields of each kind of entry: T text, N number, H hash, L list of texts; small letters may be null
+# --- the fields of each kind of entry: T text, N number, H hash, L list of texts, K type of a thought, S source,
+# E kind of an entry, D time; small letters may be null
+
+TYPES, SOURCES = ("plan", "analysis", "decision", "reflection"), ("agent", "captured", "person")
+TIME = (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)"
+        r"(\.[0-9]{1,9})?Z")
 
 KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fields in {
     "genesis": "origin:T timestamp:T",
-    "thought": "action_id:t agent_id:T brief_id:t chain_hash:H content_hash:H content_length:N context_id:n hash:H id:T "
-               "idempotency_key:t metadata_commitment:h parent_id:t position:N prev_hash:H session_id:T step_index:N "
-               "task_id:T timestamp:T type:T",
+    "thought": "action_id:t agent_id:T applies_to:L brief_id:t chain_hash:H content_hash:H content_length:N context_id:n "
+               "hash:H id:T idempotency_key:t metadata_commitment:h parent_id:t position:N prev_hash:H rejects:L "
+               "session_id:T source:S step_index:N supersedes:L task_id:T timestamp:T type:K",
     "snapshot": "content_hash:H content_length:N context_id:N created_at:T metadata_commitment:h node_count:N position:N "
                 "roadmap_id:T",
     "event": "body_hash:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
     "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
     "key": "created_at:T last_trusted_size:n op:T reason:t vkey:T",
-    "redaction": "actor:T content_hash:H created_at:T fields:L reason:T target_id:T target_kind:T target_seq:N",
+    "redaction": "actor:T content_hash:H created_at:D fields:L reason:T target_id:T target_kind:E target_seq:N",
     "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
 }.items()}
 PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
@@ -143,6 +152,10 @@ def fits(value, kind):
         return is_hash(value)
     if kind == "L":
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind in "KSE":
+        return isinstance(value, str) and value in {"K": TYPES, "S": SOURCES, "E": KINDS}[kind]
+    if kind == "D":
+        return isinstance(value, str) and re.fullmatch(TIME, value) is not None
     return isinstance(value, str)
 
 def read_leaf(data):
@@ -665,7 +678,7 @@ class Verifier:
             self.check_thought(leaf, line)
         finally:
             key = sha(leaf["id"].encode())[:16]
-            self.thoughts[key] = (leaf["seq"], leaf["chain_hash"], leaf["session_id"])
+            self.thoughts[key] = (leaf["seq"], leaf["chain_hash"], leaf["session_id"], leaf["type"])
             self.tasks[leaf["task_id"]] = (leaf["position"] + 1, leaf["hash"])
             self.steps[leaf["session_id"]] = leaf["step_index"] + 1
 
@@ -718,6 +731,28 @@ class Verifier:
             if leaf["brief_id"] in self.briefs or all_of_session:
                 raise wrong("missing_record", "brief_id", "names no earlier brief of the same session")
             self.outside += 1
+        self.check_links(leaf, wrong, all_of_session)
+
+    def check_links(self, leaf, wrong, all_of_session):
+        """Links lead to earlier decisions, or to earlier thoughts of the session."""
+        for field, most, chars in (("supersedes", 16, 200), ("rejects", 16, 200), ("applies_to", 32, 300)):
+            texts = leaf[field]
+            if field != "applies_to" and texts and leaf["type"] not in ("decision", "reflection"):
+                raise wrong("leaf_mismatch", field, "can only be that of a decision or a reflection")
+            if len(texts) > most or len(set(texts)) != len(texts) or not all(is_line(text, chars) for text in texts):
+                raise wrong("leaf_mismatch", field, "is not a list that can be recorded")
+        outside = 0
+        for field, ids, complete in (("supersedes", leaf["supersedes"], self.full), ("rejects", leaf["rejects"], all_of_session)):
+            for ident in ids:
+                target = self.thoughts.get(sha(ident.encode())[:16])
+                if target is None and complete:
+                    raise wrong("missing_record", field, "should name earlier thoughts, and `%s` is missing" % ident)
+                outside += target is None
+                if field == "supersedes" and target is not None and target[3] != "decision":
+                    raise wrong("leaf_mismatch", field, "should name decisions, and `%s` is none" % ident)
+                if field == "rejects" and target is not None and target[2] != leaf["session_id"]:
+                    raise wrong("leaf_mismatch", field, "should name thoughts of the same session, and `%s` is none" % ident)
+        self.outside += outside
 
     def has_context(self, number):
         return 1 <= number <= self.newest_context if self.full else number in self.contexts

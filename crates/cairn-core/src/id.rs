@@ -1,7 +1,7 @@
 //! Ids and labels. Each is its own type, so that a task cannot be handed over where a session is meant.
 //!
-//! All of them are texts of 1 to 200 characters without control characters: Cairn mints ids as UUIDs
-//! (version 7), but a caller that brings its own ids, or replays old ones, keeps them to the letter.
+//! All of them are texts of 1 to 200 characters (a [`Subject`]: 300) without control characters: Cairn mints ids as
+//! UUIDs (version 7), but a caller that brings its own ids, or replays old ones, keeps them to the letter.
 
 use std::fmt;
 
@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// The most characters an id or a label may have.
 pub const MAX_LABEL_CHARS: usize = 200;
+/// The most characters a [`Subject`] may have.
+pub const MAX_SUBJECT_CHARS: usize = 300;
 
 /// Why a text cannot be an id or a label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,9 +18,14 @@ pub enum LabelError {
     /// Nothing in it.
     #[error("must not be empty")]
     Empty,
-    /// More than [`MAX_LABEL_CHARS`].
-    #[error("must have at most {MAX_LABEL_CHARS} characters, found {0}")]
-    TooLong(usize),
+    /// More characters than it may have.
+    #[error("must have at most {limit} characters, found {found}")]
+    TooLong {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// A character that cannot be shown on one line.
     #[error(
         "must not contain control characters, found U+{0:04X} (a NUL may stand for an unpaired surrogate)"
@@ -28,13 +35,18 @@ pub enum LabelError {
 
 /// Whether a text can be an id or a label.
 pub fn check_label(text: &str) -> Result<(), LabelError> {
+    check_text(text, MAX_LABEL_CHARS)
+}
+
+/// Whether a text of at most `limit` characters fits on one line.
+pub(crate) fn check_text(text: &str, limit: usize) -> Result<(), LabelError> {
     if text.is_empty() {
         return Err(LabelError::Empty);
     }
-    if text.len() > MAX_LABEL_CHARS {
-        let chars = text.chars().count();
-        if chars > MAX_LABEL_CHARS {
-            return Err(LabelError::TooLong(chars));
+    if text.len() > limit {
+        let found = text.chars().count();
+        if found > limit {
+            return Err(LabelError::TooLong { found, limit });
         }
     }
     // Almost every label is plain ASCII, and this is asked for each one that is read.
@@ -49,6 +61,9 @@ pub fn check_label(text: &str) -> Result<(), LabelError> {
 
 macro_rules! label_type {
     ($(#[$doc:meta])* $name:ident) => {
+        label_type!($(#[$doc])* $name, MAX_LABEL_CHARS);
+    };
+    ($(#[$doc:meta])* $name:ident, $limit:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String")]
@@ -58,7 +73,7 @@ macro_rules! label_type {
             /// Checks `text` and takes it as it is.
             pub fn new(text: impl Into<String>) -> Result<Self, LabelError> {
                 let text = text.into();
-                check_label(&text)?;
+                check_text(&text, $limit)?;
                 Ok(Self(text))
             }
 
@@ -73,6 +88,12 @@ macro_rules! label_type {
 
             fn try_from(text: String) -> Result<Self, LabelError> {
                 Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
             }
         }
 
@@ -111,6 +132,12 @@ label_type!(
 label_type!(
     /// What makes a repeated call recognisable.
     IdempotencyKey
+);
+label_type!(
+    /// A thing that a thought is about: a path or glob from the repository's root (`src/auth/**`), or a label
+    /// (`area:billing`).
+    Subject,
+    MAX_SUBJECT_CHARS
 );
 
 /// The id of a roadmap: the name of its file, so that only letters, digits, `.`, `_` and `-` are in it.
@@ -163,7 +190,9 @@ mod tests {
     #[test]
     fn two_hundred_characters_fit_whatever_their_bytes() {
         assert!(TaskId::new("字".repeat(200)).is_ok());
-        assert_eq!(TaskId::new("字".repeat(201)), Err(LabelError::TooLong(201)));
+        assert_eq!(TaskId::new("字".repeat(201)), Err(LabelError::TooLong { found: 201, limit: 200 }));
+        assert!(Subject::new("字".repeat(300)).is_ok());
+        assert_eq!(Subject::new("字".repeat(301)), Err(LabelError::TooLong { found: 301, limit: 300 }));
     }
 
     #[test]

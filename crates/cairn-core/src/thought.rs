@@ -5,6 +5,8 @@
 //! `chain_hash` covers the parent's `chain_hash`; it shows reasons. Neither covers every field (the author,
 //! for one): the log entry does, see [`crate::entry`].
 
+mod links;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,10 +15,14 @@ use serde_json::{Map, Value};
 
 use crate::canonical::ObjectWriter;
 use crate::hash::Sha;
-use crate::id::{ActionId, AgentId, BriefId, IdempotencyKey, LabelError, SessionId, TaskId, ThoughtId};
+use crate::id::{
+    ActionId, AgentId, BriefId, IdempotencyKey, LabelError, SessionId, Subject, TaskId, ThoughtId,
+};
 use crate::metadata;
 use crate::redaction::Redaction;
 use crate::time::Timestamp;
+
+pub use links::{LinkError, MAX_LINKS, MAX_SUBJECTS, WrongLink, wrong_links};
 
 /// The four kinds of thought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,6 +76,55 @@ impl FromStr for ThoughtType {
     }
 }
 
+/// How a thought came to be recorded. Cairn sets it, not the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// An agent recorded it through a tool.
+    #[default]
+    Agent,
+    /// Cairn took it from what an agent did, without any action by the agent.
+    Captured,
+    /// A person recorded it.
+    Person,
+}
+
+impl Source {
+    /// All three.
+    pub const ALL: [Source; 3] = [Source::Agent, Source::Captured, Source::Person];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Agent => "agent",
+            Source::Captured => "captured",
+            Source::Person => "person",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A word that names no source.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of agent, captured, person; found `{0}`")]
+pub struct UnknownSource(pub String);
+
+impl FromStr for Source {
+    type Err = UnknownSource;
+
+    fn from_str(text: &str) -> Result<Source, UnknownSource> {
+        Source::ALL
+            .into_iter()
+            .find(|source| source.as_str() == text)
+            .ok_or_else(|| UnknownSource(crate::preview::preview(text, 40).into_owned()))
+    }
+}
+
 /// One immutable record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Thought {
@@ -94,6 +149,17 @@ pub struct Thought {
     pub context_id: Option<u64>,
     /// The brief it was based on.
     pub brief_id: Option<BriefId>,
+    /// The decisions that it replaces (a decision) or withdraws (a reflection).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<ThoughtId>,
+    /// The thoughts of its session that it turned down.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejects: Vec<ThoughtId>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applies_to: Vec<Subject>,
+    /// How it came to be recorded.
+    pub source: Source,
     /// Whatever else the caller wanted to keep.
     pub metadata: Option<Map<String, Value>>,
     /// Position in the session, from 0.
@@ -221,6 +287,12 @@ pub struct NewThought {
     pub context_id: Option<u64>,
     /// See [`Thought::brief_id`].
     pub brief_id: Option<String>,
+    /// See [`Thought::supersedes`].
+    pub supersedes: Vec<String>,
+    /// See [`Thought::rejects`].
+    pub rejects: Vec<String>,
+    /// See [`Thought::applies_to`].
+    pub applies_to: Vec<String>,
     /// See [`Thought::metadata`].
     pub metadata: Option<Map<String, Value>>,
     /// The same key with the same arguments returns the first record again.
@@ -242,6 +314,9 @@ impl NewThought {
             action_id: None,
             context_id: None,
             brief_id: None,
+            supersedes: Vec::new(),
+            rejects: Vec::new(),
+            applies_to: Vec::new(),
             metadata: None,
             idempotency_key: None,
             seal: false,
@@ -278,6 +353,24 @@ impl NewThought {
         self
     }
 
+    /// Adds a decision that it replaces or withdraws.
+    pub fn supersedes(mut self, id: impl fmt::Display) -> NewThought {
+        self.supersedes.push(id.to_string());
+        self
+    }
+
+    /// Adds a thought that it turned down.
+    pub fn rejects(mut self, id: impl fmt::Display) -> NewThought {
+        self.rejects.push(id.to_string());
+        self
+    }
+
+    /// Adds a path, a glob or a label that it is about.
+    pub fn applies_to(mut self, subject: impl Into<String>) -> NewThought {
+        self.applies_to.push(subject.into());
+        self
+    }
+
     /// Sets the metadata.
     pub fn metadata(mut self, metadata: Map<String, Value>) -> NewThought {
         self.metadata = Some(metadata);
@@ -297,6 +390,8 @@ impl NewThought {
     }
 
     /// Checks everything that can be checked without the database, and reports every problem at once.
+    ///
+    /// The source is that of an agent, until [`CheckedThought::from_source`] names another.
     pub fn check(self, limits: &Limits) -> Result<CheckedThought, Refusal> {
         let mut issues = Vec::new();
         if self.task_id.is_none() && self.session_id.is_none() {
@@ -326,6 +421,8 @@ impl NewThought {
         let parent_id = label(&mut issues, "parent_id", self.parent_id, ThoughtId::new);
         let action_id = label(&mut issues, "action_id", self.action_id, ActionId::new);
         let brief_id = label(&mut issues, "brief_id", self.brief_id, BriefId::new);
+        let wrong = wrong_links(self.kind, &self.supersedes, &self.rejects, &self.applies_to);
+        issues.extend(wrong.into_iter().map(Issue::from));
         let key = label(&mut issues, "idempotency_key", self.idempotency_key, IdempotencyKey::new);
         if self.content.as_bytes().contains(&0) {
             issues.push(Issue::new("content", NUL));
@@ -361,6 +458,10 @@ impl NewThought {
             action_id,
             context_id: self.context_id,
             brief_id,
+            supersedes: typed(self.supersedes, ThoughtId::new),
+            rejects: typed(self.rejects, ThoughtId::new),
+            applies_to: typed(self.applies_to, Subject::new),
+            source: Source::Agent,
             metadata,
             idempotency_key: key,
             seal: self.seal,
@@ -383,6 +484,11 @@ fn label<T>(
             None
         }
     }
+}
+
+/// The texts of a list, each of which is known to be right by now.
+fn typed<T>(texts: Vec<String>, make: impl Fn(String) -> Result<T, LabelError>) -> Vec<T> {
+    texts.into_iter().filter_map(|text| make(text).ok()).collect()
 }
 
 /// Why a draft is refused.
@@ -424,12 +530,27 @@ pub struct CheckedThought {
     pub context_id: Option<u64>,
     /// See [`Thought::brief_id`].
     pub brief_id: Option<BriefId>,
+    /// See [`Thought::supersedes`].
+    pub supersedes: Vec<ThoughtId>,
+    /// See [`Thought::rejects`].
+    pub rejects: Vec<ThoughtId>,
+    /// See [`Thought::applies_to`].
+    pub applies_to: Vec<Subject>,
+    /// See [`Thought::source`].
+    pub source: Source,
     /// See [`Thought::metadata`]; canonical JSON.
     pub metadata: Option<String>,
     /// See [`NewThought::idempotency_key`].
     pub idempotency_key: Option<IdempotencyKey>,
     /// See [`NewThought::seal`].
     pub seal: bool,
+}
+
+impl CheckedThought {
+    /// Sets how it came to be recorded.
+    pub fn from_source(self, source: Source) -> CheckedThought {
+        CheckedThought { source, ..self }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use cairn_core::Sha;
 use cairn_core::entry::{
-    BriefEntry, EventEntry, RedactionEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment,
+    BriefEntry, EventEntry, RedactionEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment, texts,
 };
 use cairn_core::log::leaf_hash;
 use cairn_core::redaction::Redaction;
@@ -92,6 +92,7 @@ pub(crate) fn thought(read: ReadThought, buffer: &mut Vec<u8>) -> Read<Thought> 
     ThoughtEntry {
         action_id: thought.action_id.as_ref().map(|id| id.as_str().into()),
         agent_id: thought.agent_id.as_str().into(),
+        applies_to: texts(&thought.applies_to),
         brief_id: thought.brief_id.as_ref().map(|id| id.as_str().into()),
         chain_hash: thought.chain_hash,
         content_hash: thought.content_hash,
@@ -104,9 +105,12 @@ pub(crate) fn thought(read: ReadThought, buffer: &mut Vec<u8>) -> Read<Thought> 
         parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
         position,
         prev_hash: thought.prev_hash,
+        rejects: texts(&thought.rejects),
         seq,
         session_id: thought.session_id.as_str().into(),
+        source: thought.source,
         step_index: thought.step_index,
+        supersedes: texts(&thought.supersedes),
         task_id: thought.task_id.as_str().into(),
         timestamp: thought.timestamp.as_str().into(),
         kind: thought.kind,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use cairn_core::Sha;
 use cairn_core::entry::Salt;
 use cairn_core::id::ThoughtId;
-use cairn_core::thought::{Limits, NewThought, Thought};
+use cairn_core::thought::{Limits, NewThought, Source, Thought};
 use cairn_core::time::Timestamp;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -156,14 +156,19 @@ impl Cairn {
         })
     }
 
-    /// Records a thought. When this returns, it is on disk.
+    /// Records a thought of an agent. When this returns, it is on disk.
     pub fn record(&self, thought: NewThought) -> Result<Thought> {
+        self.record_as(Source::Agent, thought)
+    }
+
+    /// Records a thought and how it came here. When this returns, it is on disk.
+    pub fn record_as(&self, source: Source, thought: NewThought) -> Result<Thought> {
         let (reply, answer) = oneshot::channel();
-        self.submit(thought, reply)?;
+        self.submit(source, thought, reply)?;
         finish(answer.blocking_recv().unwrap_or(Err(StoreError::Stopped.into())))
     }
 
-    /// Records a thought without blocking the thread; works on any async runtime.
+    /// Records a thought of an agent without blocking the thread; works on any async runtime.
     ///
     /// The thought is queued at once, in the order of the calls, whether or not the future is awaited.
     pub fn record_async(
@@ -171,15 +176,20 @@ impl Cairn {
         thought: NewThought,
     ) -> impl Future<Output = Result<Thought>> + Send + 'static {
         let (reply, answer) = oneshot::channel();
-        let submitted = self.submit(thought, reply);
+        let submitted = self.submit(Source::Agent, thought, reply);
         async move {
             submitted?;
             finish(answer.await.unwrap_or(Err(StoreError::Stopped.into())))
         }
     }
 
-    fn submit(&self, thought: NewThought, reply: oneshot::Sender<Result<Recorded>>) -> Result<()> {
-        let mut thought = thought.check(&self.inner.limits)?;
+    fn submit(
+        &self,
+        source: Source,
+        thought: NewThought,
+        reply: oneshot::Sender<Result<Recorded>>,
+    ) -> Result<()> {
+        let mut thought = thought.check(&self.inner.limits)?.from_source(source);
         let salt = salt_for(thought.metadata.as_deref())?;
         let id = ThoughtId::new((self.inner.ids)()?)
             .map_err(|error| StoreError::Other(format!("the id source gave an unusable id: it {error}")))?;

@@ -60,7 +60,7 @@ pub use branch::{Branch, BranchThought};
 pub use cairn_core as core;
 pub use cairn_core::Sha;
 pub use cairn_core::redaction::Redaction;
-pub use cairn_core::thought::{Issue, Limits, NewThought, Thought, ThoughtType};
+pub use cairn_core::thought::{Issue, Limits, NewThought, Source, Thought, ThoughtType};
 pub use cairn_core::time::Timestamp;
 pub use cairn_core::tree::Summary;
 pub use context::{

@@ -47,6 +47,9 @@ mod honest;
 /// The script that guards who may use what.
 #[path = "it/layers.rs"]
 mod layers;
+/// What thoughts say about others, and about what.
+#[path = "it/links.rs"]
+mod links;
 /// Working memory and briefs.
 #[path = "it/memory.rs"]
 mod memory;

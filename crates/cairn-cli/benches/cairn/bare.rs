@@ -95,8 +95,8 @@ impl Bare {
         self.connection.execute(
             "INSERT INTO thought
              SELECT seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id, action_id,
-               context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, zeroblob(32),
-               zeroblob(32), zeroblob(32), zeroblob(32) FROM model.thought ORDER BY seq",
+               context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content, metadata, salt,
+               idempotency_key, zeroblob(32), zeroblob(32), zeroblob(32), zeroblob(32) FROM model.thought ORDER BY seq",
             [],
         )?;
         self.connection.execute_batch("DETACH model")?;
@@ -110,10 +110,10 @@ impl Bare {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-                   action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
-                   hash, content_hash, chain_hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7, ?8, NULL, NULL, ?9, ?10, ?11, ?12, NULL, ?13, ?13, ?13,
-                   ?13)",
+                   action_id, context_id, brief_id, source, timestamp, content, metadata, salt, idempotency_key,
+                   prev_hash, hash, content_hash, chain_hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?5, ?6, ?7, ?8, NULL, NULL, 'agent', ?9, ?10, ?11, ?12, NULL, ?13,
+                   ?13, ?13, ?13)",
             )?;
             for row in rows {
                 let session = &mut self.sessions[row.session as usize];

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 
-use cairn::{Cairn, Limits, NewThought, ThoughtType};
+use cairn::{Cairn, Limits, NewThought, Source, ThoughtType};
 
 use super::metadata::Metadata;
 use super::{Outcome, kind_parser};
@@ -45,6 +45,15 @@ pub(crate) struct Args {
     /// Name the brief it was based on
     #[arg(long, value_name = "ID")]
     brief: Option<String>,
+    /// Name an earlier decision that this decision replaces or this reflection withdraws; may be repeated
+    #[arg(long, value_name = "ID")]
+    supersedes: Vec<String>,
+    /// Name a thought of the session that this decision or reflection turned down; may be repeated
+    #[arg(long, value_name = "ID")]
+    rejects: Vec<String>,
+    /// Say what it is about: a path or glob from the repository's root, or a label; may be repeated
+    #[arg(long, value_name = "PATH|LABEL")]
+    applies_to: Vec<String>,
     #[command(flatten)]
     metadata: Metadata,
     /// Encrypt the text with a key of its own, so that deleting the key erases it; it cannot be searched
@@ -73,11 +82,14 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     thought.action_id = args.action;
     thought.context_id = args.context;
     thought.brief_id = args.brief;
+    thought.supersedes = resolved(&cairn, &args.supersedes)?;
+    thought.rejects = resolved(&cairn, &args.rejects)?;
+    thought.applies_to = args.applies_to;
     thought.idempotency_key = args.key;
     thought.seal = args.seal;
     let names_itself = thought.metadata.as_ref().is_some_and(|metadata| metadata.contains_key("agent_id"));
     thought.agent_id = args.agent.or_else(|| (!names_itself).then(author));
-    let thought = cairn.record(thought)?;
+    let thought = cairn.record_as(Source::Person, thought)?;
     let closed = cairn.clone();
     cairn.close();
     if app.ui.json {
@@ -92,6 +104,11 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     // Last, so that nobody waits for a witness to learn that the thought is recorded.
     witness::publish_newest(&closed, StateFolder::find().as_ref());
     Ok(Outcome::Fine)
+}
+
+/// The ids that these are, or are the beginnings of.
+fn resolved(cairn: &Cairn, prefixes: &[String]) -> Result<Vec<String>, CliError> {
+    prefixes.iter().map(|prefix| Ok(cairn.resolve(prefix)?.to_string())).collect()
 }
 
 /// The thought with this id, or whose id begins so.

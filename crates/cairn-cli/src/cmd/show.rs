@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use cairn::core::id::ThoughtId;
+use cairn::core::preview::preview;
 use cairn::{Cairn, Thought};
 
 use super::brief::Told;
@@ -23,7 +25,8 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     if app.ui.json {
         app.ui.print_json(&thought)?;
     } else {
-        app.ui.print(&page(&thought, plan(&cairn, &thought), brief(&cairn, &thought), &app.ui))?;
+        let links = links(&cairn, &thought);
+        app.ui.print(&page(&thought, &links, &app.ui))?;
     }
     Ok(Outcome::Fine)
 }
@@ -52,7 +55,36 @@ fn brief(cairn: &Cairn, thought: &Thought) -> Option<String> {
     Some(format!("{id}{place}"))
 }
 
-fn page(thought: &Thought, plan: Option<String>, brief: Option<String>, ui: &Ui) -> String {
+/// Characters of another thought that are shown beside its id.
+const SHORT: usize = 60;
+
+/// Another thought that this one names: its id, and how its text begins.
+fn other(cairn: &Cairn, id: &ThoughtId) -> String {
+    let Ok(Some(other)) = cairn.get(id.as_str()) else { return id.to_string() };
+    let text = said(&other.content, other.redacted.as_ref());
+    format!("{id} ({})", preview(text.lines().next().unwrap_or_default(), SHORT))
+}
+
+/// Everything that a thought points to, by name.
+fn links(cairn: &Cairn, thought: &Thought) -> Vec<(&'static str, String)> {
+    let one = |name, value: Option<String>| value.map(|value| (name, value));
+    let others = |name, ids: &[ThoughtId]| {
+        ids.iter().map(|id| (name, other(cairn, id))).collect::<Vec<(&'static str, String)>>()
+    };
+    let mut links = Vec::new();
+    links.extend(one("parent", thought.parent_id.as_ref().map(ToString::to_string)));
+    links.extend(one("action", thought.action_id.as_ref().map(ToString::to_string)));
+    links.extend(one("context", plan(cairn, thought)));
+    links.extend(one("brief", brief(cairn, thought)));
+    let print = thought.brief_id.as_ref().map(|id| format!("`cairn brief show {id}` prints it"));
+    links.extend(one("", print));
+    links.extend(others("supersedes", &thought.supersedes));
+    links.extend(others("rejects", &thought.rejects));
+    links.extend(thought.applies_to.iter().map(|subject| ("applies to", subject.to_string())));
+    links
+}
+
+fn page(thought: &Thought, links: &[(&str, String)], ui: &Ui) -> String {
     let palette = ui.palette;
     let mut page = format!(
         "{} {}\n",
@@ -60,22 +92,14 @@ fn page(thought: &Thought, plan: Option<String>, brief: Option<String>, ui: &Ui)
         palette.strong(&visible(thought.id.as_str()))
     );
     let mut line = |name: &str, value: String| {
-        let _ = writeln!(page, "  {} {}", palette.faint(&format!("{name:<8}")), visible(&value));
+        let _ = writeln!(page, "  {} {}", palette.faint(&format!("{name:<10}")), visible(&value));
     };
     line("session", format!("{} (step {})", thought.session_id, thought.step_index));
     line("task", thought.task_id.to_string());
     line("agent", thought.agent_id.to_string());
+    line("source", thought.source.to_string());
     line("time", thought.timestamp.to_string());
-    let links = [
-        ("parent", thought.parent_id.as_ref().map(ToString::to_string)),
-        ("action", thought.action_id.as_ref().map(ToString::to_string)),
-        ("context", plan),
-        ("brief", brief),
-        ("", thought.brief_id.as_ref().map(|id| format!("`cairn brief show {id}` prints it"))),
-    ];
-    for (name, value) in links {
-        value.into_iter().for_each(|value| line(name, value));
-    }
+    links.iter().for_each(|(name, value)| line(name, value.clone()));
     line("log", format!("entry {}", thought.seq));
     if thought.sealed {
         line(

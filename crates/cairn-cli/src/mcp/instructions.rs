@@ -9,7 +9,7 @@ later.
 Record as you work, not afterwards:
 - thought_plan before you start something;
 - thought_analysis when you found facts or weighed options;
-- thought_decision when you choose, with the reason and the alternatives you dropped;
+- thought_decision when you choose: the reason, and what it supersedes, rejects and applies_to;
 - thought_reflection when you know the outcome, or to correct an earlier thought.
 
 Use one session_id for the whole run. Give parent_id: the thought this one follows from. Give action_id: the tool \

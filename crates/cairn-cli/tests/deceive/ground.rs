@@ -8,7 +8,7 @@ use cairn::core::entry::KeyOp;
 use cairn::core::session::event::SummaryKind;
 use cairn::{
     BriefRequest, Cairn, Durability, Filter, KeyChange, KeyFolder, LostLog, NewSession, NewThought, NewToken,
-    Options, Redact, SearchQuery, Sha, ThoughtType, Timestamp, TokenScope,
+    Options, Redact, SearchQuery, Sha, Source, ThoughtType, Timestamp, TokenScope,
 };
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
@@ -173,6 +173,7 @@ fn object(value: Value) -> Map<String, Value> {
 fn thoughts(cairn: &Cairn) {
     let long = |name: &str, i: usize| format!("{name} {i} {}", "with a long name ".repeat(7));
     let mut parents: Vec<Option<String>> = vec![None; 2];
+    let mut decided: Vec<String> = Vec::new();
     for i in 0..96 {
         let session = i % 2;
         let text =
@@ -187,9 +188,17 @@ fn thoughts(cairn: &Cairn) {
         if i % 5 == 0 {
             draft = draft.metadata(object(json!({"branch": "main", "number": i})));
         }
+        if draft.kind == ThoughtType::Decision {
+            draft = decided.iter().rev().take(2).fold(draft, NewThought::supersedes);
+            draft = parents[session].iter().fold(draft, NewThought::rejects);
+            draft = draft.applies_to(format!("src/{}/**", i % 3)).applies_to("area:payment");
+        }
         // A root now and then, and branches from older thoughts.
         draft.parent_id = parents[session].clone().filter(|_| i % 9 != 0);
-        let thought = cairn.record(draft).unwrap();
+        let thought = cairn.record_as(Source::ALL[i % 3], draft).unwrap();
+        if thought.kind == ThoughtType::Decision {
+            decided.push(thought.id.to_string());
+        }
         if i % 6 < 4 {
             parents[session] = Some(thought.id.to_string());
         }

@@ -156,3 +156,27 @@ pub(super) use word;
 word!(crate::time::Timestamp, |text| crate::time::Timestamp::parse(text).ok());
 word!(EntryKind, |text| text.parse().ok());
 word!(crate::thought::ThoughtType, |text| text.parse().ok());
+word!(crate::thought::Source, |text| text.parse().ok());
+
+/// The texts of a list, borrowed.
+pub fn texts<T: AsRef<str>>(list: &[T]) -> Vec<Text<'_>> {
+    list.iter().map(|text| Text::from(text.as_ref())).collect()
+}
+
+/// A list as a column of a table holds it: canonical JSON, and nothing for an empty list.
+pub fn to_column<T: AsRef<str>>(list: &[T]) -> Option<String> {
+    if list.is_empty() {
+        return None;
+    }
+    let mut json = Vec::new();
+    texts(list).write(&mut json);
+    String::from_utf8(json).ok()
+}
+
+/// Reads a list from a column; none unless [`to_column`] writes it so.
+pub fn from_column(column: Option<&str>) -> Option<Vec<Text<'_>>> {
+    match column {
+        None => Some(Vec::new()),
+        Some(json) => EntryReader::only(json).filter(|list: &Vec<Text<'_>>| !list.is_empty()),
+    }
+}

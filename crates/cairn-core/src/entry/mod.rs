@@ -22,7 +22,7 @@ pub use brief::BriefEntry;
 pub use continuation::ContinuationEntry;
 pub use declare::Difference;
 pub use event::EventEntry;
-pub use field::{Field, Text};
+pub use field::{Field, Text, from_column, texts, to_column};
 pub use genesis::Genesis;
 pub use key::{KeyEntry, KeyOp};
 pub use reader::EntryReader;
@@ -198,13 +198,14 @@ mod tests {
 
     use super::*;
     use crate::canonical;
-    use crate::thought::ThoughtType;
+    use crate::thought::{Source, ThoughtType};
     use crate::time::Timestamp;
 
     fn entry() -> ThoughtEntry<'static> {
         ThoughtEntry {
             action_id: Some("commit \"1\"".into()),
             agent_id: "a1".into(),
+            applies_to: vec!["src/auth/**".into(), "area:\"é\"".into()],
             brief_id: None,
             chain_hash: Sha::of(b"chain"),
             content_hash: Sha::of(b"content"),
@@ -217,12 +218,15 @@ mod tests {
             parent_id: Some("r0".into()),
             position: 3,
             prev_hash: Sha::ZERO,
+            rejects: vec!["r0".into()],
             seq: 9,
             session_id: "s1".into(),
+            source: Source::Person,
             step_index: 4,
+            supersedes: vec!["d1".into(), "d2".into()],
             task_id: "t1".into(),
             timestamp: "2026-04-17T00:00:00Z".into(),
-            kind: ThoughtType::Plan,
+            kind: ThoughtType::Decision,
         }
     }
 
@@ -247,7 +251,7 @@ mod tests {
             .write(&mut bytes);
         assert_eq!(
             Sha::of(&bytes).to_string(),
-            "ac9e7140ea663a5f948fc7c844ede7eca2d73af7fbd35ea9f4bcedd5ab5e6532"
+            "1371fe093b7300f31130842f56a311da4b5991fa2d9c54acf56577ffd92de4be"
         );
     }
 
@@ -468,6 +472,29 @@ mod tests {
     }
 
     #[test]
+    fn a_column_holds_a_list_in_one_way() {
+        assert_eq!((to_column::<&str>(&[]), from_column(None)), (None, Some(Vec::new())));
+        let list = ["d1", "area:\"é\""];
+        let column = to_column(&list).unwrap();
+        assert_eq!(column, "[\"d1\",\"area:\\\"é\\\"\"]");
+        assert_eq!(from_column(Some(&column)), Some(texts(&list)));
+        for other in [
+            "",
+            "[]",
+            "null",
+            "[\"d1\"",
+            "[\"d1\" ]",
+            "[\"d1\"] ",
+            "[1]",
+            "\"d1\"",
+            "[\"\\u0064\"]",
+            "[\"d1\",]",
+        ] {
+            assert_eq!(from_column(Some(other)), None, "{other}");
+        }
+    }
+
+    #[test]
     fn a_difference_names_the_field_and_both_values() {
         let other = ThoughtEntry { action_id: None, ..entry() };
         let difference = entry().difference(&other).unwrap();
@@ -475,6 +502,12 @@ mod tests {
             (difference.field, &*difference.expected, &*difference.actual),
             ("action_id", "commit \"1\"", "nothing")
         );
-        assert_eq!(ThoughtEntry::FIELDS.len(), 20);
+        let other = ThoughtEntry { supersedes: vec!["d1".into()], ..entry() };
+        let difference = entry().difference(&other).unwrap();
+        assert_eq!(
+            (difference.field, &*difference.expected, &*difference.actual),
+            ("supersedes", "[\"d1\",\"d2\"]", "[\"d1\"]")
+        );
+        assert_eq!(ThoughtEntry::FIELDS.len(), 24);
     }
 }

@@ -29,6 +29,13 @@ impl<'a> EntryReader<'a> {
         Some(EntryReader { rest, kind, pending: Pending::Kind, first: true })
     }
 
+    /// Reads a text that is one value and nothing else.
+    pub(super) fn only<T: Field<'a>>(text: &'a str) -> Option<T> {
+        let mut reader =
+            EntryReader { rest: text, kind: EntryKind::Genesis, pending: Pending::None, first: true };
+        T::read(&mut reader).filter(|_| reader.rest.is_empty())
+    }
+
     /// Reads the member `key`, which is the next of those declared.
     pub(super) fn member<T: Field<'a>>(&mut self, key: &'static str) -> Option<T> {
         self.common(key)?;

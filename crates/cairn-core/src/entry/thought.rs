@@ -3,7 +3,7 @@
 use super::declare::entry;
 use super::field::Text;
 use crate::hash::Sha;
-use crate::thought::ThoughtType;
+use crate::thought::{Source, ThoughtType};
 
 entry! {
     /// An entry that records a thought, borrowed from wherever its fields live.
@@ -12,6 +12,8 @@ entry! {
         action_id: Option<Text<'a>>,
         /// Who thought it.
         agent_id: Text<'a>,
+        /// What it is about.
+        applies_to: Vec<Text<'a>>,
         /// The brief it was based on.
         brief_id: Option<Text<'a>>,
         /// The link of the session tree.
@@ -36,12 +38,18 @@ entry! {
         position: u64,
         /// The `hash` before it in the task chain.
         prev_hash: Sha,
+        /// The thoughts of its session that it turned down.
+        rejects: Vec<Text<'a>>,
         /// Position in the log.
         seq: u64,
         /// The session it belongs to.
         session_id: Text<'a>,
+        /// How it came to be recorded.
+        source: Source,
         /// Position in the session, from 0.
         step_index: u64,
+        /// The decisions that it replaces or withdraws.
+        supersedes: Vec<Text<'a>>,
         /// The task it belongs to.
         task_id: Text<'a>,
         /// When it was recorded, as text.

@@ -83,3 +83,80 @@ fn content_and_metadata_have_limits() {
         Err(Refusal::TooLarge { field: "metadata", actual: 13, limit: 10 })
     );
 }
+
+#[test]
+fn links_are_kept_as_they_were_given() {
+    let draft = NewThought::new(ThoughtType::Decision, "Use tokens").task("t").agent("a");
+    let draft = draft.supersedes("d1").supersedes("d2").rejects("r1").applies_to("src/auth/**");
+    let checked = draft.applies_to("area:billing").check(&Limits::default()).unwrap();
+    let texts = |ids: &[ThoughtId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(texts(&checked.supersedes), ["d1", "d2"]);
+    assert_eq!(texts(&checked.rejects), ["r1"]);
+    assert_eq!(
+        checked.applies_to.iter().map(Subject::as_str).collect::<Vec<_>>(),
+        ["src/auth/**", "area:billing"]
+    );
+    assert_eq!(checked.source, Source::Agent);
+    assert_eq!(checked.from_source(Source::Person).source, Source::Person);
+}
+
+#[test]
+fn only_decisions_and_reflections_supersede_and_reject() {
+    for kind in ThoughtType::ALL {
+        let draft = || NewThought::new(kind, "x").task("t").agent("a").applies_to("src");
+        assert!(draft().check(&Limits::default()).is_ok(), "{kind}");
+        let links = draft().supersedes("d").rejects("r");
+        match kind {
+            ThoughtType::Plan | ThoughtType::Analysis => {
+                let said = format!(
+                    "only a decision or a reflection can have this, not {}",
+                    if kind == ThoughtType::Plan { "a plan" } else { "an analysis" }
+                );
+                let both = ["supersedes", "rejects"].map(|field| (field.to_string(), said.clone()));
+                assert_eq!(issues(links), both);
+            }
+            ThoughtType::Decision | ThoughtType::Reflection => {
+                assert!(links.check(&Limits::default()).is_ok(), "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_links_are_reported_at_their_places() {
+    let decision = || NewThought::new(ThoughtType::Decision, "x").task("t").agent("a");
+    let ids = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+    let full = NewThought { supersedes: ids(16), rejects: ids(16), applies_to: ids(32), ..decision() };
+    assert!(full.check(&Limits::default()).is_ok());
+    let over = NewThought { supersedes: ids(17), rejects: ids(17), applies_to: ids(33), ..decision() };
+    let at_most = |limit| format!("must have at most {limit} entries, found {}", limit + 1);
+    assert_eq!(
+        issues(over),
+        [("supersedes", 16), ("rejects", 16), ("applies_to", 32)]
+            .map(|(field, limit)| (field.to_string(), at_most(limit)))
+    );
+    let long = "字".repeat(301);
+    let wrong = decision().supersedes("d").supersedes("d").rejects("").applies_to("a\nb").applies_to(long);
+    let found = issues(wrong);
+    let found: Vec<(&str, &str)> = found.iter().map(|(path, message)| (&**path, &**message)).collect();
+    let control =
+        "must not contain control characters, found U+000A (a NUL may stand for an unpaired surrogate)";
+    assert_eq!(
+        found,
+        [
+            ("supersedes[1]", "must be named once, found `d` again"),
+            ("rejects[0]", "must not be empty"),
+            ("applies_to[0]", control),
+            ("applies_to[1]", "must have at most 300 characters, found 301"),
+        ]
+    );
+}
+
+#[test]
+fn a_source_is_read_from_its_word_alone() {
+    for source in Source::ALL {
+        assert_eq!(source.as_str().parse(), Ok(source));
+        assert_eq!(serde_json::to_value(source).unwrap(), source.as_str());
+    }
+    assert!("Agent".parse::<Source>().is_err() && "".parse::<Source>().is_err());
+}

@@ -42,6 +42,7 @@ CREATE TABLE session (
   length BIGINT NOT NULL
 ) WITH (fillfactor = 80);
 
+-- A list is one canonical JSON array, and NULL if it is empty.
 CREATE TABLE thought (
   seq             BIGINT PRIMARY KEY,
   id              TEXT   COLLATE "C" NOT NULL UNIQUE,
@@ -55,6 +56,10 @@ CREATE TABLE thought (
   action_id       TEXT,
   context_id      BIGINT,
   brief_id        TEXT,
+  supersedes      TEXT,
+  rejects         TEXT,
+  applies_to      TEXT,
+  source          TEXT   NOT NULL,
   timestamp       TEXT   NOT NULL,
   content         TEXT,
   metadata        TEXT,
@@ -207,8 +212,8 @@ CREATE INDEX rag_documents_words ON rag_documents USING gin (words);
 -- For people with a shell: the records as Cairn shows them.
 CREATE VIEW record AS
   SELECT t.seq, t.id, t.type, k.name AS task_id, t.position, s.name AS session_id, t.step_index,
-         p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.timestamp, t.content,
-         t.metadata, encode(t.prev_hash, 'hex') AS prev_hash, encode(t.hash, 'hex') AS hash,
+         p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects,
+         t.applies_to, t.source, t.timestamp, t.content, t.metadata, encode(t.prev_hash, 'hex') AS prev_hash, encode(t.hash, 'hex') AS hash,
          encode(t.content_hash, 'hex') AS content_hash, encode(t.chain_hash, 'hex') AS chain_hash
   FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
        LEFT JOIN thought p ON p.seq = t.parent_seq;

@@ -42,7 +42,8 @@ CREATE TABLE session (
 ) STRICT;
 
 -- The unique positions make a fork impossible, whoever writes. Ids are ordered by time, so no index here
--- is filled at random places and appending does not slow down as the file grows.
+-- is filled at random places and appending does not slow down as the file grows. A list is one canonical JSON array,
+-- and NULL if it is empty.
 CREATE TABLE thought (
   seq             INTEGER PRIMARY KEY,
   id              TEXT    NOT NULL UNIQUE,
@@ -56,6 +57,10 @@ CREATE TABLE thought (
   action_id       TEXT,
   context_id      INTEGER,
   brief_id        TEXT,
+  supersedes      TEXT,
+  rejects         TEXT,
+  applies_to      TEXT,
+  source          TEXT    NOT NULL,
   timestamp       TEXT    NOT NULL,
   content         TEXT,
   metadata        TEXT,
@@ -102,8 +107,8 @@ CREATE VIRTUAL TABLE search USING fts5 (
 -- For people with an SQLite shell: the records as Cairn shows them.
 CREATE VIEW record AS
   SELECT t.seq, t.id, t.type, k.name AS task_id, t.position, s.name AS session_id, t.step_index,
-         p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.timestamp, t.content,
-         t.metadata, lower(hex(t.prev_hash)) AS prev_hash, lower(hex(t.hash)) AS hash,
+         p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects, t.applies_to,
+         t.source, t.timestamp, t.content, t.metadata, lower(hex(t.prev_hash)) AS prev_hash, lower(hex(t.hash)) AS hash,
          lower(hex(t.content_hash)) AS content_hash, lower(hex(t.chain_hash)) AS chain_hash
   FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
        LEFT JOIN thought p ON p.seq = t.parent_seq;
@@ -260,6 +265,8 @@ WHEN (new.content IS NOT NULL AND NOT (new.content IS old.content AND old.conten
       old.timestamp, old.prev_hash, old.hash, old.content_hash, old.chain_hash)
   OR (new.parent_seq, new.action_id, new.context_id, new.brief_id, new.idempotency_key)
     IS NOT (old.parent_seq, old.action_id, old.context_id, old.brief_id, old.idempotency_key)
+  OR (new.supersedes, new.rejects, new.applies_to, new.source)
+    IS NOT (old.supersedes, old.rejects, old.applies_to, old.source)
 BEGIN
   SELECT raise(ABORT, 'thoughts are write-once: record a reflection that corrects it instead');
 END;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cairn_core::Sha;
 use cairn_core::entry::{EntryKind, ThoughtEntry};
+use cairn_core::thought::ThoughtType;
 
 use super::Selection;
 
@@ -29,6 +30,8 @@ pub struct Parent {
     pub chain_hash: Sha,
     /// The number of its session.
     pub session: u32,
+    /// Its type.
+    pub kind: ThoughtType,
 }
 
 /// How far a session has come.
@@ -90,6 +93,11 @@ impl Links {
         }
     }
 
+    /// Whether everything of the log is in the bundle.
+    pub fn has_all(&self) -> bool {
+        self.full
+    }
+
     /// Whether everything of this session is in the bundle.
     pub fn has_session(&self, name: &str) -> bool {
         self.full || matches!(&self.selection, Selection::Session(of) if of == name)
@@ -125,7 +133,8 @@ impl Links {
             self.unnamed.remove(&id);
         }
         let session = self.session(&leaf.session_id);
-        let parent = Parent { seq: leaf.seq, chain_hash: leaf.chain_hash, session: session.no };
+        let (seq, chain_hash, kind) = (leaf.seq, leaf.chain_hash, leaf.kind);
+        let parent = Parent { seq, chain_hash, session: session.no, kind };
         self.thoughts.insert(key(&leaf.id), parent);
         put(&mut self.tasks, &leaf.task_id, (leaf.position + 1, leaf.hash));
         put(&mut self.sessions, &leaf.session_id, Session { steps: leaf.step_index + 1, ..session });

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use cairn_core::entry::{BriefEntry, EventEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment};
 use cairn_core::session::Event;
 use cairn_core::session::event::EventError;
-use cairn_core::thought::{TaskLink, chain_hash, task_hash};
+use cairn_core::thought::{TaskLink, ThoughtType, WrongLink, chain_hash, task_hash, wrong_links};
 use cairn_core::{Sha, canonical};
 use serde_json::{Map, Value};
 
@@ -198,6 +198,40 @@ fn wrong_thought(links: &mut Links, leaf: &ThoughtEntry<'_>, parts: &ThoughtPart
     }
     other_metadata(T, parts.metadata.as_deref(), parts.salt.as_ref(), leaf.metadata_commitment.as_ref())
         .or_else(|| names_nothing(links, leaf, session.no))
+        .or_else(|| wrong_link(links, leaf, session.no))
+}
+
+/// A link that leads elsewhere than it may: not to an earlier decision, or to a thought of another session.
+fn wrong_link(links: &mut Links, leaf: &ThoughtEntry<'_>, session: u32) -> Option<Wrong> {
+    const T: &str = "thought";
+    let found = wrong_links(leaf.kind, &leaf.supersedes, &leaf.rejects, &leaf.applies_to);
+    if let Some(WrongLink { field, why, .. }) = found.into_iter().next() {
+        return wrong(Reason::LeafMismatch, T, field, "what can be recorded there", why);
+    }
+    let supersedes = leaf.supersedes.iter().map(|id| ("supersedes", id, links.has_all()));
+    let whole = links.has_session(&leaf.session_id);
+    let rejects = leaf.rejects.iter().map(|id| ("rejects", id, whole));
+    let mut outside = 0;
+    for (field, id, must_be_here) in supersedes.chain(rejects) {
+        match links.thought(id) {
+            None if must_be_here => {
+                let expected = format!("an earlier thought `{id}`");
+                return wrong(Reason::MissingRecord, T, field, expected, "none");
+            }
+            None => outside += 1,
+            Some(target) if field == "supersedes" && target.kind != ThoughtType::Decision => {
+                let actual = format!("`{id}` of type {}", target.kind);
+                return wrong(Reason::LeafMismatch, T, field, "decisions", actual);
+            }
+            Some(target) if field == "rejects" && target.session != session => {
+                let actual = format!("`{id}` of another");
+                return wrong(Reason::LeafMismatch, T, field, "thoughts of the same session", actual);
+            }
+            Some(_) => {}
+        }
+    }
+    links.outside += outside;
+    None
 }
 
 /// A snapshot or a brief that a thought names and that was not there before it.

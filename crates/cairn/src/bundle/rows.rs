@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
-use cairn_core::entry::{BriefEntry, EntryKind, EventEntry, RedactionEntry, SnapshotEntry, ThoughtEntry};
+use cairn_core::entry::{
+    BriefEntry, EntryKind, EventEntry, RedactionEntry, SnapshotEntry, ThoughtEntry, to_column,
+};
 use cairn_core::log::{Edge, leaf_hash};
 
 use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
@@ -146,6 +148,10 @@ impl<'a> Rows<'a> {
             action_id: leaf.action_id.as_deref(),
             context_id: leaf.context_id,
             brief_id: leaf.brief_id.as_deref(),
+            supersedes: to_column(&leaf.supersedes),
+            rejects: to_column(&leaf.rejects),
+            applies_to: to_column(&leaf.applies_to),
+            source: leaf.source,
             timestamp: &leaf.timestamp,
             content: parts.content.as_deref(),
             metadata: parts.metadata.as_deref(),

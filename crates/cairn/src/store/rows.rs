@@ -3,6 +3,7 @@
 use cairn_core::Sha;
 use cairn_core::entry::{EntryKind, Salt};
 use cairn_core::id::SessionId;
+use cairn_core::thought::{Source, ThoughtType};
 use cairn_core::time::Timestamp;
 
 /// The newest link of a task chain.
@@ -45,11 +46,13 @@ pub struct MemoryHead {
     pub newest: u64,
 }
 
-/// What a child needs to know of its parent.
+/// What a thought needs to know of another that it names: its parent, or one that it supersedes or rejects.
 #[derive(Debug, Clone, Copy)]
 pub struct ParentLink {
-    /// The parent's position in the log.
+    /// Its position in the log.
     pub seq: u64,
+    /// Its type.
+    pub kind: ThoughtType,
     /// The number of its session.
     pub session_no: i64,
     /// Its link in the session tree.
@@ -82,6 +85,14 @@ pub struct ThoughtRow<'a> {
     pub context_id: Option<u64>,
     /// The brief it was based on.
     pub brief_id: Option<&'a str>,
+    /// The decisions that it replaces or withdraws, as [`cairn_core::entry::to_column`] writes them.
+    pub supersedes: Option<String>,
+    /// The thoughts that it turned down, written likewise.
+    pub rejects: Option<String>,
+    /// What it is about, written likewise.
+    pub applies_to: Option<String>,
+    /// How it came to be recorded.
+    pub source: Source,
     /// When it was recorded.
     pub timestamp: &'a str,
     /// The text; none if it was redacted where it was recorded.

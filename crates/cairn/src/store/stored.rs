@@ -95,6 +95,14 @@ pub struct StoredThought<'a> {
     pub context_id: Option<i64>,
     /// See [`super::ThoughtRow::brief_id`].
     pub brief_id: Option<&'a str>,
+    /// See [`super::ThoughtRow::supersedes`].
+    pub supersedes: Option<&'a str>,
+    /// See [`super::ThoughtRow::rejects`].
+    pub rejects: Option<&'a str>,
+    /// See [`super::ThoughtRow::applies_to`].
+    pub applies_to: Option<&'a str>,
+    /// See [`super::ThoughtRow::source`].
+    pub source: &'a str,
     /// See [`super::ThoughtRow::timestamp`].
     pub timestamp: &'a str,
     /// See [`super::ThoughtRow::content`].

@@ -72,6 +72,8 @@ pub trait ThoughtAppend {
 
 /// Reads thoughts and their chains as they are stored.
 pub trait ThoughtAudit {
+    /// Where in the log the thought of that id is.
+    fn thought_place(&self, id: &str) -> Result<Option<u64>>;
     /// The thoughts of a session or task, in its order.
     fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.

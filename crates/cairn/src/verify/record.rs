@@ -1,11 +1,14 @@
 //! Checking one entry of the log and what it records.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use cairn_core::Sha;
-use cairn_core::entry::{Entry, EntryKind, Genesis, RedactionEntry, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{
+    Entry, EntryKind, Genesis, RedactionEntry, ThoughtEntry, from_column, metadata_commitment,
+};
 use cairn_core::log::{NodeSource, ProofError, TILE_WIDTH, inclusion, leaf_hash, subtree, verify_inclusion};
-use cairn_core::thought::{TaskLink, chain_hash, task_hash};
+use cairn_core::thought::{TaskLink, ThoughtType, WrongLink, chain_hash, task_hash, wrong_links};
 use serde_json::Value;
 
 use super::context::Contexts;
@@ -18,6 +21,9 @@ use crate::store::{Audit, LogHead, Scanned, StoreError, StoredEntry, StoredThoug
 use crate::tree::audited;
 
 type Result<T> = std::result::Result<T, StoreError>;
+
+/// Makes a finding of reason, table, field, expected and actual value.
+type MakeFinding<'f> = &'f dyn Fn(Reason, &'static str, &str, &dyn Display, &dyn Display) -> Finding;
 
 /// Thoughts remembered as possible parents, by their position in the log.
 const REMEMBERED_PARENTS: usize = 1 << 14;
@@ -273,16 +279,15 @@ impl<'a> Checker<'a> {
         redacted: &mut Option<RedactionEntry<'static>>,
     ) -> Result<Option<Finding>> {
         self.times.see(seq, thought.timestamp);
-        let place =
-            |reason, table, field: &str, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
-                let what = format!("thought `{}`", thought.id);
-                Finding {
-                    id: Some(thought.id.to_string()),
-                    step_index: u64::try_from(thought.step_index).ok(),
-                    ..Finding::differs(reason, table, &what, field, expected, actual).at(seq)
-                }
-            };
-        let wrong = |reason, field, expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display| {
+        let place = |reason, table, field: &str, expected: &dyn Display, actual: &dyn Display| {
+            let what = format!("thought `{}`", thought.id);
+            Finding {
+                id: Some(thought.id.to_string()),
+                step_index: u64::try_from(thought.step_index).ok(),
+                ..Finding::differs(reason, table, &what, field, expected, actual).at(seq)
+            }
+        };
+        let wrong = |reason, field, expected: &dyn Display, actual: &dyn Display| {
             Ok(Some(place(reason, "thought", field, expected, actual)))
         };
         // A wrong link may be due to the record it leads to, which then has a finding of its own.
@@ -433,6 +438,11 @@ impl<'a> Checker<'a> {
             let missing = place(Reason::MissingRecord, "thought", "brief_id", &expected, &"none");
             following = follows(missing.unless(Cause::Index("brief")), "session");
         }
+        if thought.supersedes.or(thought.rejects).or(thought.applies_to).is_some()
+            && let Some(finding) = self.wrong_link(seq, leaf, &place)?
+        {
+            following = Some(finding);
+        }
         if let Some(action_id) = thought.action_id.filter(|_| seq as i64 <= self.derived_through) {
             self.actions += 1;
             if !self.audit.action_is_listed(action_id, seq)? {
@@ -441,6 +451,42 @@ impl<'a> Checker<'a> {
             }
         }
         Ok(following)
+    }
+
+    /// The first link that leads elsewhere than it may: not to an earlier decision, or to a thought of another session.
+    fn wrong_link(&self, seq: u64, leaf: &[u8], place: MakeFinding<'_>) -> Result<Option<Finding>> {
+        let Some(Entry::Thought(entry)) = Entry::parse(leaf) else { return Ok(None) };
+        let wrong = wrong_links(entry.kind, &entry.supersedes, &entry.rejects, &entry.applies_to);
+        if let Some(WrongLink { field, why, .. }) = wrong.into_iter().next() {
+            let expected = "what can be recorded there";
+            return Ok(Some(place(Reason::LeafMismatch, "thought", field, &expected, &why)));
+        }
+        let supersedes = entry.supersedes.iter().map(|id| ("supersedes", id));
+        for (field, id) in supersedes.chain(entry.rejects.iter().map(|id| ("rejects", id))) {
+            let found = self.audit.thought_place(id)?.filter(|target| *target < seq);
+            let target = found.map(|target| self.audit.leaf(target)).transpose()?.flatten();
+            let target = match target.as_deref().and_then(Entry::parse) {
+                Some(Entry::Thought(target)) if target.id == *id => target,
+                _ => {
+                    let expected = format!("an earlier thought `{id}`");
+                    let missing = place(Reason::MissingRecord, "thought", field, &expected, &"none");
+                    // Its own row or entry may be what is gone.
+                    let causes = [Cause::Table("thought"), Cause::Index("thought"), Cause::MissingEntries];
+                    let missing = causes.into_iter().fold(missing, Finding::unless);
+                    return Ok(Some(found.map(Cause::Entry).into_iter().fold(missing, Finding::unless)));
+                }
+            };
+            if field == "supersedes" && target.kind != ThoughtType::Decision {
+                let actual = format!("`{id}` of type {}", target.kind);
+                return Ok(Some(place(Reason::LeafMismatch, "thought", field, &"decisions", &actual)));
+            }
+            if field == "rejects" && target.session_id != entry.session_id {
+                let actual = format!("`{id}` of session `{}`", target.session_id);
+                let expected = "thoughts of the same session";
+                return Ok(Some(place(Reason::LeafMismatch, "thought", field, &expected, &actual)));
+            }
+        }
+        Ok(None)
     }
 
     /// Derives the entry's bytes from the row; if they are not those of the log, names a field that differs.
@@ -477,9 +523,25 @@ impl<'a> Checker<'a> {
             let in_log = leaf_text(leaf, "type").unwrap_or_default();
             return Some(("type".to_string(), in_log, thought.kind.to_string()));
         };
+        let Ok(source) = thought.source.parse() else {
+            let in_log = leaf_text(leaf, "source").unwrap_or_default();
+            return Some(("source".to_string(), in_log, thought.source.to_string()));
+        };
+        let lists = [
+            ("applies_to", thought.applies_to),
+            ("rejects", thought.rejects),
+            ("supersedes", thought.supersedes),
+        ];
+        if let Some((field, column)) = lists.iter().find(|(_, column)| from_column(*column).is_none()) {
+            let stored = column.unwrap_or_default().to_string();
+            return Some((field.to_string(), "a list in canonical JSON".to_string(), stored));
+        }
+        let [applies_to, rejects, supersedes] =
+            lists.map(|(_, column)| from_column(column).unwrap_or_default());
         ThoughtEntry {
             action_id: thought.action_id.map(Into::into),
             agent_id: thought.agent_id.into(),
+            applies_to,
             brief_id: thought.brief_id.map(Into::into),
             chain_hash: sha(thought.chain_hash),
             content_hash: sha(thought.content_hash),
@@ -492,9 +554,12 @@ impl<'a> Checker<'a> {
             parent_id: parent.map(|parent| parent.id.as_str().into()),
             position: thought.position.unsigned_abs(),
             prev_hash: sha(thought.prev_hash),
+            rejects,
             seq,
             session_id: session_id.into(),
+            source,
             step_index: thought.step_index.unsigned_abs(),
+            supersedes,
             task_id: task_id.into(),
             timestamp: thought.timestamp.into(),
             kind,

@@ -59,6 +59,9 @@ impl Step<'_> {
             ("action_id", thought.action_id != first.action_id),
             ("context_id", thought.context_id != first.context_id),
             ("brief_id", thought.brief_id != first.brief_id),
+            ("supersedes", thought.supersedes != first.supersedes),
+            ("rejects", thought.rejects != first.rejects),
+            ("applies_to", thought.applies_to != first.applies_to),
             ("metadata", other_metadata),
         ];
         let fields: Vec<&str> =

@@ -1,10 +1,10 @@
 //! One transaction: thoughts are given their place, linked, and written; what else is written has files of its own.
 
 use cairn_core::Sha;
-use cairn_core::entry::{EntryKind, Salt, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{EntryKind, Salt, ThoughtEntry, metadata_commitment, texts, to_column};
 use cairn_core::id::ThoughtId;
 use cairn_core::log::leaf_hash;
-use cairn_core::thought::{CheckedThought, TaskLink, Thought, chain_hash, task_hash};
+use cairn_core::thought::{CheckedThought, TaskLink, Thought, ThoughtType, chain_hash, task_hash};
 use cairn_core::time::Timestamp;
 
 use super::heads::{Heads, remember};
@@ -48,7 +48,8 @@ impl<'a> Step<'a> {
     pub fn needs_of(thought: &CheckedThought) -> Vec<Need> {
         let mut needs =
             vec![Need::Session(thought.session_id.to_string()), Need::Task(thought.task_id.to_string())];
-        needs.extend(thought.parent_id.clone().map(Need::Parent));
+        let named = thought.parent_id.iter().chain(&thought.supersedes).chain(&thought.rejects);
+        needs.extend(named.cloned().map(Need::Parent));
         needs.extend(thought.idempotency_key.as_ref().map(|key| Need::Key(key.to_string())));
         needs.extend(thought.brief_id.as_ref().map(|id| Need::Brief(id.to_string())));
         needs
@@ -83,6 +84,7 @@ impl<'a> Step<'a> {
             }
         }
         let parent = self.parent(&thought, session.as_ref())?;
+        self.check_links(&thought, session.as_ref())?;
         let task = self.task(thought.task_id.as_str())?;
         let taken = || Error::Conflict(format!("a thought with the id `{id}` is already recorded"));
         if (session.is_none() || task.is_none()) && self.tx.has_thought(id.as_str())? {
@@ -124,6 +126,10 @@ impl<'a> Step<'a> {
             action_id: thought.action_id.as_ref().map(|id| id.as_str()),
             context_id: thought.context_id,
             brief_id: thought.brief_id.as_ref().map(|id| id.as_str()),
+            supersedes: to_column(&thought.supersedes),
+            rejects: to_column(&thought.rejects),
+            applies_to: to_column(&thought.applies_to),
+            source: thought.source,
             timestamp: timestamp.as_str(),
             content: Some(&thought.content),
             metadata: thought.metadata.as_deref(),
@@ -152,7 +158,7 @@ impl<'a> Step<'a> {
             task,
             session,
             hash,
-            ParentLink { seq, session_no: session.no, chain_hash: link },
+            ParentLink { seq, kind: thought.kind, session_no: session.no, chain_hash: link },
         );
         Ok(recorded(thought, id, timestamp, session.length, task.head, hash, link, seq))
     }
@@ -208,21 +214,38 @@ impl<'a> Step<'a> {
         session: Option<&SessionHead>,
     ) -> Result<Option<ParentLink>> {
         let Some(id) = &thought.parent_id else { return Ok(None) };
-        let link = match self.heads.parents.get(id) {
-            Some(link) => *link,
-            None => {
-                let found = self.tx.parent(id.as_str())?;
-                let none = || Error::invalid("parent_id", format!("there is no thought `{id}`"));
-                *self.heads.parents.entry(id.clone()).or_insert(found.ok_or_else(none)?)
-            }
-        };
-        if session.is_none_or(|session| session.no != link.session_no) {
-            return Err(Error::invalid(
-                "parent_id",
-                format!("thought `{id}` belongs to another session than `{}`", thought.session_id),
-            ));
-        }
+        let link = self.named("parent_id", id)?;
+        same_session("parent_id", id, &link, thought, session)?;
         Ok(Some(link))
+    }
+
+    /// Refuses to supersede what is not an earlier decision, and to reject what is not an earlier thought of the session.
+    fn check_links(&mut self, thought: &CheckedThought, session: Option<&SessionHead>) -> Result<()> {
+        for (index, id) in thought.supersedes.iter().enumerate() {
+            let path = || format!("supersedes[{index}]");
+            let link = self.named(&path(), id)?;
+            if link.kind != ThoughtType::Decision {
+                let message =
+                    format!("only a decision can be superseded; thought `{id}` is of type {}", link.kind);
+                return Err(Error::invalid(path(), message));
+            }
+        }
+        for (index, id) in thought.rejects.iter().enumerate() {
+            let path = format!("rejects[{index}]");
+            let link = self.named(&path, id)?;
+            same_session(&path, id, &link, thought, session)?;
+        }
+        Ok(())
+    }
+
+    /// A thought that another one names in the argument at `path`.
+    fn named(&mut self, path: &str, id: &ThoughtId) -> Result<ParentLink> {
+        if let Some(link) = self.heads.parents.get(id) {
+            return Ok(*link);
+        }
+        let none = || Error::invalid(path, format!("there is no thought `{id}`"));
+        let found = self.tx.parent(id.as_str())?.ok_or_else(none)?;
+        Ok(*self.heads.parents.entry(id.clone()).or_insert(found))
     }
 
     fn move_heads(
@@ -270,10 +293,25 @@ impl<'a> Step<'a> {
     }
 }
 
+fn same_session(
+    path: &str,
+    id: &ThoughtId,
+    link: &ParentLink,
+    thought: &CheckedThought,
+    session: Option<&SessionHead>,
+) -> Result<()> {
+    if session.is_some_and(|session| session.no == link.session_no) {
+        return Ok(());
+    }
+    let message = format!("thought `{id}` belongs to another session than `{}`", thought.session_id);
+    Err(Error::invalid(path, message))
+}
+
 fn entry_of<'a>(row: &ThoughtRow<'a>, thought: &'a CheckedThought) -> ThoughtEntry<'a> {
     ThoughtEntry {
         action_id: row.action_id.map(Into::into),
         agent_id: row.agent_id.into(),
+        applies_to: texts(&thought.applies_to),
         brief_id: row.brief_id.map(Into::into),
         chain_hash: row.chain_hash,
         content_hash: row.content_hash,
@@ -289,9 +327,12 @@ fn entry_of<'a>(row: &ThoughtRow<'a>, thought: &'a CheckedThought) -> ThoughtEnt
         parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
         position: row.position,
         prev_hash: row.prev_hash,
+        rejects: texts(&thought.rejects),
         seq: row.seq,
         session_id: thought.session_id.as_str().into(),
+        source: thought.source,
         step_index: row.step_index,
+        supersedes: texts(&thought.supersedes),
         task_id: thought.task_id.as_str().into(),
         timestamp: row.timestamp.into(),
         kind: thought.kind,
@@ -322,6 +363,10 @@ fn recorded(
             action_id: thought.action_id,
             context_id: thought.context_id,
             brief_id: thought.brief_id,
+            supersedes: thought.supersedes,
+            rejects: thought.rejects,
+            applies_to: thought.applies_to,
+            source: thought.source,
             metadata: None,
             step_index,
             timestamp,

@@ -6,7 +6,7 @@
 #[path = "attacks/controls.rs"]
 mod controls;
 #[path = "attacks/forger.rs"]
-mod forger;
+pub mod forger;
 
 use std::path::{Path, PathBuf};
 
@@ -323,8 +323,8 @@ const CASES: [Case; 20] = [
                     sql,
                     "INSERT INTO thought SELECT seq + 1000, id || 'x', type, task_no,
                        (SELECT length FROM task WHERE no = task_no), session_no,
-                       (SELECT length FROM session WHERE no = session_no), NULL, agent_id, NULL, NULL, NULL, timestamp,
-                       'slipped in', NULL, NULL, NULL, prev_hash, hash, content_hash, chain_hash
+                       (SELECT length FROM session WHERE no = session_no), NULL, agent_id, NULL, NULL, NULL, NULL, NULL, NULL,
+                       source, timestamp, 'slipped in', NULL, NULL, NULL, prev_hash, hash, content_hash, chain_hash
                      FROM thought WHERE seq = 31",
                 );
                 edit(sql, "UPDATE task SET length = length + 1 WHERE no = (SELECT task_no FROM thought WHERE seq = 1031)");
@@ -347,8 +347,8 @@ const CASES: [Case; 20] = [
         run: |scene| {
             scene.attack(|sql| {
                 let fork = "INSERT INTO thought SELECT seq + 1000, id || 'x', type, task_no, position + ?1, session_no,
-                              step_index + 1000, NULL, agent_id, NULL, NULL, NULL, timestamp, content, NULL, NULL, NULL,
-                              prev_hash, hash, content_hash, chain_hash
+                              step_index + 1000, NULL, agent_id, NULL, NULL, NULL, NULL, NULL, NULL, source, timestamp,
+                              content, NULL, NULL, NULL, prev_hash, hash, content_hash, chain_hash
                             FROM thought WHERE seq = 31";
                 // At the same position the database itself refuses it.
                 assert!(sql.execute(fork, [0]).is_err());

@@ -145,6 +145,12 @@ fn an_append_takes_one_round_trip_alone_and_two_whoever_wrote_before_and_whateve
         here.record(about(200 + round, &parent)).unwrap();
     });
     assert_eq!(after_another, 2, "after another server wrote, on what it wrote");
+    let links = trips(&away, 2, |_| {
+        let decision = || NewThought { kind: ThoughtType::Decision, ..draft("near") };
+        let [old, option] = [near.record(decision()).unwrap(), near.record(draft("near")).unwrap()];
+        here.record(decision().supersedes(&old.id).rejects(&old.id).rejects(&option.id)).unwrap();
+    });
+    assert_eq!(links, 2, "links to what another server wrote");
     let many = trips(&away, 4, |round| {
         near.record(draft("near")).unwrap();
         let drafts = (0..20).map(|i| draft(&format!("{round}/{i}")).idempotency_key(format!("{round}/{i}")));

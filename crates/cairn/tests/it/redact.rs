@@ -58,7 +58,8 @@ fn the_text_goes_and_everything_else_stays() {
     let before = db.think(ThoughtType::Plan, "before", None);
     let draft =
         secret("Ask Zoltan Quixley about the Gummibaerchen").session("s").parent(&before.id).action("call-1");
-    let told = db.record(draft.idempotency_key("k")).unwrap();
+    let draft = NewThought { kind: ThoughtType::Decision, ..draft.idempotency_key("k") };
+    let told = db.record(draft.rejects(&before.id).applies_to("src/auth/**")).unwrap();
     let after = db.record(plan("t", "after").session("s").parent(&told.id)).unwrap();
     assert_eq!((found(&db, "gummibaerchen"), found(&db, "quixley")), (1, 1));
 

@@ -34,6 +34,14 @@ pub fn filled() -> TestCairn {
         let draft = NewThought::new(ThoughtType::Reflection, "child").session("session 0").agent("bob");
         db.record(draft.task("task 0").parent(&root.id)).unwrap();
     }
+    // Links of every kind: to a decision of another session, to a thought of the same one, and to what it is about.
+    let earlier = db.list(&cairn::Filter::default()).unwrap().records;
+    let decisions = earlier.iter().filter(|thought| thought.kind == ThoughtType::Decision).take(4);
+    for (decision, root) in decisions.zip(roots.iter()) {
+        let draft = NewThought::new(ThoughtType::Decision, "instead").session("session 0").task("task 1");
+        let draft = draft.agent("bob").supersedes(&decision.id).rejects(&root.id);
+        db.record(draft.applies_to("src/auth/**").applies_to("area:billing")).unwrap();
+    }
     // Snapshots of two roadmaps, one of them with two contents, and decisions that rest on them.
     let roadmaps = db.folder().join("roadmaps");
     std::fs::create_dir(&roadmaps).unwrap();

@@ -14,7 +14,7 @@ use crate::stats::Sample;
 const ZERO: &[u8] = &[0; 32];
 const COLUMNS: &str =
     "seq, id, type, task_no, position, session_no, step_index, agent_id, action_id, timestamp, content,
-    metadata, salt, prev_hash, hash, content_hash, chain_hash";
+    metadata, salt, prev_hash, hash, content_hash, chain_hash, source";
 
 /// How a transaction's rows are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Bare {
         let client = place.connect(schema)?;
         let (insert, together, next, lengths) = place.wait(async {
             let values = (1..=17).map(|n| format!("${n}")).collect::<Vec<_>>().join(", ");
-            let insert = client.prepare(&format!("INSERT INTO thought ({COLUMNS}) VALUES ({values})")).await?;
+            let insert = client.prepare(&format!("INSERT INTO thought ({COLUMNS}) VALUES ({values}, 'agent')")).await?;
             let types = "bigint text text bigint bigint bigint bigint text text text text text bytea bytea bytea bytea bytea";
             let arrays: Vec<String> = types.split(' ').enumerate().map(|(n, kind)| format!("${}::{kind}[]", n + 1)).collect();
             let together =
-                format!("INSERT INTO thought ({COLUMNS}) SELECT * FROM unnest({})", arrays.join(", "));
+                format!("INSERT INTO thought ({COLUMNS}) SELECT *, 'agent' FROM unnest({})", arrays.join(", "));
             let together = client.prepare(&together).await?;
             let next = client.query_one("SELECT coalesce(max(seq), 0) + 1 FROM thought", &[]).await?.try_get(0)?;
             let mut lengths = vec![0; crate::text::SESSIONS + 2];

@@ -49,7 +49,7 @@ fn multiply(place: &Place, schema: &str, times: u64) -> Result<u64> {
                     "INSERT INTO thought SELECT seq + $1, overlay(id PLACING lpad(to_hex($2::bigint), 8, '0') FROM 1 FOR 8), type,
                        task_no, position + $2 * (SELECT length FROM task WHERE no = task_no), session_no,
                        step_index + $2 * (SELECT length FROM session WHERE no = session_no), parent_seq + $1, agent_id, action_id,
-                       context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
+                       context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content, metadata, salt, idempotency_key, prev_hash,
                        sha256(int8send(seq + $1)), content_hash, chain_hash
                      FROM thought WHERE seq < $3 ORDER BY seq",
                     &[&shift, &copy, &base],

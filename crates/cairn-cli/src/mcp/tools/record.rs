@@ -17,6 +17,14 @@ const ACTION: Arg = Arg::new("action_id", Kind::Text, "tool call, commit … it 
 const CONTEXT: Arg =
     Arg::new("context_id", Kind::Integer(1, u64::MAX), "snapshot it was based on, from context_ensure");
 const BRIEF: Arg = Arg::new("brief_id", Kind::Text, "from brief_build");
+const SUPERSEDES: Arg = Arg::new(
+    "supersedes",
+    Kind::Texts,
+    "ids of earlier decisions this replaces (decision) or withdraws (reflection)",
+);
+const REJECTS: Arg = Arg::new("rejects", Kind::Texts, "ids of thoughts of this session it turned down");
+const APPLIES_TO: Arg =
+    Arg::new("applies_to", Kind::Texts, "paths, globs (src/auth/**) or labels it is about");
 const METADATA: Arg = Arg::new("metadata", Kind::Object, "anything else, up to 64 KiB");
 const KEY: Arg = Arg::new("idempotency_key", Kind::Text, "makes a retry harmless");
 const SEAL: Arg = Arg::new("seal", Kind::Flag, "encrypt it: erasable, not searchable");
@@ -36,6 +44,9 @@ pub static RECORD: Tool = Tool {
         ACTION,
         CONTEXT,
         BRIEF,
+        SUPERSEDES,
+        REJECTS,
+        APPLIES_TO,
         METADATA,
         KEY,
         SEAL,
@@ -51,9 +62,9 @@ pub static RECORD: Tool = Tool {
 };
 
 /// A tool for one type. Its text argument is named after what it holds. What `thought_record` says about an
-/// argument is not repeated where the name says enough.
+/// argument is not repeated where the name says enough, nor are the members of its answer.
 macro_rules! short_form {
-    ($tool:ident, $name:literal, $kind:ident, $text:literal, $title:literal, $description:literal) => {
+    ($tool:ident, $name:literal, $kind:ident, $text:literal, $title:literal, $description:literal $(, $link:ident)*) => {
         pub static $tool: Tool = Tool {
             name: $name,
             title: $title,
@@ -67,11 +78,13 @@ macro_rules! short_form {
                 ACTION,
                 Arg { about: "from context_ensure", ..CONTEXT },
                 Arg { about: "", ..BRIEF },
+                $( Arg { about: "", ..$link }, )*
+                Arg { about: "", ..APPLIES_TO },
                 Arg { about: "", ..METADATA },
                 Arg { about: "", ..KEY },
                 Arg { about: "", ..SEAL },
             ],
-            data: MEMBERS,
+            data: &[],
             call: Call::Record(|given, caller| thought(ThoughtType::$kind, $text, given, caller), $text),
         };
     };
@@ -99,7 +112,9 @@ short_form!(
     Decision,
     "decision",
     "Record a decision",
-    "Record a choice and its reason; name the action_id it leads to. As thought_record with type decision."
+    "Record a choice and its reason; name the action_id it leads to. As thought_record with type decision.",
+    SUPERSEDES,
+    REJECTS
 );
 short_form!(
     REFLECTION,
@@ -107,7 +122,9 @@ short_form!(
     Reflection,
     "reflection",
     "Record a reflection",
-    "Record an outcome, lesson or correction of an earlier thought. As thought_record with type reflection."
+    "Record an outcome, lesson or correction of an earlier thought. As thought_record with type reflection.",
+    SUPERSEDES,
+    REJECTS
 );
 
 fn thought(
@@ -128,6 +145,9 @@ fn thought(
         action_id: given.text("action_id"),
         context_id: given.integer("context_id"),
         brief_id: given.text("brief_id"),
+        supersedes: given.texts("supersedes").unwrap_or_default(),
+        rejects: given.texts("rejects").unwrap_or_default(),
+        applies_to: given.texts("applies_to").unwrap_or_default(),
         metadata,
         idempotency_key: given.text("idempotency_key"),
         seal: given.flag("seal").unwrap_or(false),

@@ -98,11 +98,12 @@ export async function signedBy(note, key) {
   return "good";
 }
 
-// The fields of a thought that its entry repeats: the page must show what the entry says.
+// The fields of a thought that its entry repeats: the page must show what the entry says. Empty lists are left out there.
 const FIELDS = [
-  "id", "type", "task_id", "session_id", "agent_id", "parent_id", "action_id", "context_id", "brief_id", "step_index",
-  "timestamp", "prev_hash", "hash", "content_hash", "chain_hash", "seq",
+  "id", "type", "task_id", "session_id", "agent_id", "parent_id", "action_id", "context_id", "brief_id", "source",
+  "step_index", "timestamp", "prev_hash", "hash", "content_hash", "chain_hash", "seq",
 ];
+const LISTS = ["applies_to", "rejects", "supersedes"];
 
 /**
  * Checks everything that the JSON of a page allows to check, step by step.
@@ -151,6 +152,7 @@ async function* steps({ proof, keys = [], thought, parent_chain_hash: parent }) 
 
   if (!thought) return;
   const other = FIELDS.filter((field) => (thought[field] ?? null) !== entry[field]);
+  other.push(...LISTS.filter((field) => JSON.stringify(thought[field] ?? []) !== JSON.stringify(entry[field])));
   yield step(other.length === 0 && entry.kind === "thought",
     "Author, time, links and hashes of the record are those in the entry.",
     `The record is not what the entry says: ${other.join(", ")}.`);

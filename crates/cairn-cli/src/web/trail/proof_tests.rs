@@ -81,7 +81,9 @@ fn the_browser_refuses_a_proof_with_anything_changed() {
         record(&site, &format!("text {n}"), None);
     }
     let parent = record(&site, "parent", None);
-    let id = record(&site, "the text", Some(&parent));
+    let draft = NewThought::new(ThoughtType::Decision, "the text").session("s").task("t").agent("ada");
+    let draft = draft.parent(&parent).supersedes(&parent).rejects(&parent).applies_to("src/auth/**");
+    let id = site.cairn().record(draft).unwrap().id.to_string();
     site.cairn().checkpoint().unwrap();
     let twin = site.twin(&format!("/thoughts/{id}")).unwrap();
     let text = |path: &str| twin.pointer(path).unwrap().as_str().unwrap().to_string();
@@ -131,6 +133,11 @@ fn the_browser_refuses_a_proof_with_anything_changed() {
         ("context_id", json!(1)),
         ("parent_id", Value::Null),
         ("type", json!("plan")),
+        ("source", json!("person")),
+        ("supersedes", json!([])),
+        ("supersedes", json!([id])),
+        ("rejects", json!([parent, parent])),
+        ("applies_to", json!(["src/auth/*"])),
     ] {
         twins.push(with(&format!("/thought/{field}"), value));
     }

@@ -40,6 +40,30 @@ fn the_page_shows_what_was_decided_and_what_was_given_up() {
 }
 
 #[test]
+fn the_page_of_a_record_leads_to_what_it_supersedes_and_rejects() {
+    let site = TestSite::new();
+    let old = record(&site, ThoughtType::Decision, "use cookies", None, None);
+    let option = record(&site, ThoughtType::Analysis, "basic auth", None, None);
+    let draft = NewThought::new(ThoughtType::Decision, "use tokens").session("s").agent("ada");
+    let draft = draft.supersedes(&old).rejects(&option).applies_to("src/<auth>/**").applies_to("area:login");
+    let new = site.cairn().record_as(cairn::Source::Person, draft).unwrap();
+    let address = format!("/thoughts/{}", new.id);
+    let page = site.page(&address).unwrap();
+    let facts = page.split("<dl class=\"facts\">").nth(1).unwrap().split("</dl>").next().unwrap();
+    let fact =
+        |name: &str| facts.split(&format!("<dt>{name}</dt>")).nth(1).unwrap().split("<dt>").next().unwrap();
+    assert!(fact("Supersedes").contains(&format!("href=\"/thoughts/{old}\"")), "{facts}");
+    assert!(fact("Rejects").contains(&format!("href=\"/thoughts/{option}\"")), "{facts}");
+    assert!(fact("Applies to").contains("src/&lt;auth&gt;/**") && fact("Applies to").contains("area:login"));
+    assert!(fact("Recorded by").contains("a person"), "{facts}");
+    let twin = site.twin(&address).unwrap()["thought"].take();
+    assert_eq!(twin, serde_json::to_value(&new).unwrap());
+    let page = site.page(&format!("/thoughts/{old}")).unwrap();
+    assert!(!page.contains("<dt>Supersedes</dt>") && !page.contains("<dt>Rejects</dt>"), "{page}");
+    assert!(!page.contains("<dt>Applies to</dt>") && page.contains("an agent, through a tool"), "{page}");
+}
+
+#[test]
 fn a_long_session_is_shown_in_pages_that_lead_on() {
     let site = TestSite::new();
     let mut parent = None;

@@ -1,6 +1,7 @@
 //! `/thoughts/{id}`: one record, whole, and the proof that it is in the log.
 
-use cairn::{BranchThought, Cairn, Proof, Redaction, Sha, Thought};
+use cairn::core::id::ThoughtId;
+use cairn::{BranchThought, Cairn, Proof, Redaction, Sha, Source, Thought};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -175,7 +176,31 @@ fn facts(data: &Data) -> Markup {
                     None => "nothing: it is a root",
                 }
             }
+            (others("Supersedes", &thought.supersedes))
+            (others("Rejects", &thought.rejects))
+            @if !thought.applies_to.is_empty() {
+                dt { "Applies to" }
+                @for subject in &thought.applies_to { dd { code { (text(subject.as_str())) } } }
+            }
+            dt { "Recorded by" }
+            dd {
+                @match thought.source {
+                    Source::Agent => "an agent, through a tool",
+                    Source::Captured => "nobody: Cairn captured it",
+                    Source::Person => "a person",
+                }
+            }
             dt { "Id" } dd { code { (text(thought.id.as_str())) } }
+        }
+    }
+}
+
+/// Thoughts that this one names.
+fn others(name: &str, ids: &[ThoughtId]) -> Markup {
+    html! {
+        @if !ids.is_empty() {
+            dt { (name) }
+            @for id in ids { dd { a href=(link::thought(id.as_str())) { code { (text(id.as_str())) } } } }
         }
     }
 }

@@ -492,7 +492,7 @@ fn show_and_doctor_tell_of_briefs() {
     let brief = &dinner.briefs[1];
     let page = dinner.fine(&["show", &id(DECISION)]);
     let line = format!(
-        "\n  brief    {brief} (think, turn 2 of dinner)\n           `cairn brief show {brief}` prints it\n"
+        "\n  brief      {brief} (think, turn 2 of dinner)\n             `cairn brief show {brief}` prints it\n"
     );
     assert!(page.contains(&line), "{page}");
     let doctor = dinner.json(&["doctor"]);

@@ -361,13 +361,13 @@ fn a_thought_shows_the_plan_it_rests_on() {
     let place = story();
     let page = place.on_story(&["show", &id(1)]).fine();
     let expected =
-        "  context  1 (roadmap import, captured 2026-04-17T12:00:00.000Z), superseded by context 2\n";
+        "  context    1 (roadmap import, captured 2026-04-17T12:00:00.000Z), superseded by context 2\n";
     assert!(page.contains(expected), "{page}");
     assert!(place.on_story(&["tree", "import-v1"]).fine().contains("No mail on failure [context 1]\n"));
     assert!(place.on_story(&["trail", &id(2)]).fine().contains("ada [context 1]\n"));
     let run = place.on_story(&["record", "decision", "On the new plan", "-s", "import-v2", "--context", "2"]);
     let page = place.on_story(&["show", run.out.trim()]).fine();
-    assert!(page.contains("context  2 (roadmap import, captured 2026-04-17T12:03:00.000Z)\n"), "{page}");
+    assert!(page.contains("context    2 (roadmap import, captured 2026-04-17T12:03:00.000Z)\n"), "{page}");
     assert_eq!(place.on_story(&["record", "decision", "x", "-s", "s", "--context", "9"]).code, 1);
 }
 

@@ -89,13 +89,14 @@ fn show_has_the_whole_record() {
     let hash = |name: &str| record[name].as_str().unwrap();
     let expected = format!(
         "decision {}
-  session  storage (step 2)
-  task     storage
-  agent    ada
-  time     2026-04-17T12:02:00.000Z
-  parent   {}
-  action   commit-4f2a
-  log      entry 3
+  session    storage (step 2)
+  task       storage
+  agent      ada
+  source     agent
+  time       2026-04-17T12:02:00.000Z
+  parent     {}
+  action     commit-4f2a
+  log        entry 3
 
   Use SQLite:
   one file

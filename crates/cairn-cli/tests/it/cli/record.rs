@@ -55,6 +55,73 @@ fn every_flag_ends_up_in_its_field() {
 }
 
 #[test]
+fn a_decision_names_what_it_supersedes_rejects_and_applies_to() {
+    let place = Place::with_story();
+    let (old, option) = (super::harness::id(2), super::harness::id(1));
+    let record = place.on_story(&[
+        "--json",
+        "record",
+        "decision",
+        "Use PostgreSQL",
+        "-s",
+        "storage",
+        "--supersedes",
+        "019d9b50-1002",
+        "--rejects",
+        &option,
+        "--rejects",
+        &old,
+        "--applies-to",
+        "src/store/**",
+        "--applies-to",
+        "area:storage",
+    ]);
+    let record = record.json();
+    assert_eq!(record["supersedes"], json!([old]));
+    assert_eq!(record["rejects"], json!([option, old]));
+    assert_eq!(record["applies_to"], json!(["src/store/**", "area:storage"]));
+    assert_eq!(record["source"], "person");
+    let id = record["id"].as_str().unwrap();
+    assert_eq!(place.on_story(&["--json", "show", id]).json(), record);
+    let page = place.on_story(&["show", id]).fine();
+    let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("  ")).collect();
+    for line in [
+        "  source     person".to_string(),
+        format!("  supersedes {old} (Use SQLite:)"),
+        format!("  rejects    {old} (Use SQLite:)"),
+        "  applies to src/store/**".to_string(),
+        "  applies to area:storage".to_string(),
+    ] {
+        assert!(lines.contains(&line.as_str()), "{line}\n{page}");
+    }
+    assert!(page.contains(&format!("  rejects    {option} (")), "{page}");
+}
+
+#[test]
+fn a_link_that_cannot_be_is_refused_under_the_name_of_its_flag() {
+    let place = Place::with_story();
+    let plan = super::harness::id(0);
+    for (args, said) in [
+        (
+            &["decision", "--supersedes", &plan][..],
+            "error: --supersedes[0]: only a decision can be superseded",
+        ),
+        (&["decision", "--rejects", "019d9b50-1003"], "error: --rejects[0]: thought `"),
+        (&["decision", "--supersedes", "nobody"], "error: no thought `nobody`"),
+        (
+            &["plan", "--rejects", &plan],
+            "error: --rejects: only a decision or a reflection can have this, not a plan",
+        ),
+        (&["plan", "--applies-to", ""], "error: --applies-to[0]: must not be empty"),
+        (&["plan", "--applies-to", "a", "--applies-to", "a"], "error: --applies-to[1]: must be named once"),
+    ] {
+        let run = place.on_story(&[&["record", args[0], "x", "-s", "storage"], &args[1..]].concat());
+        assert_eq!((run.code, run.out.as_str()), (1, ""), "{args:?}: {}", run.err);
+        assert!(run.err.starts_with(said), "{args:?}: {}", run.err);
+    }
+}
+
+#[test]
 fn a_parent_brings_its_session_and_task() {
     let place = Place::with_story();
     let record = place.on_story(&["--json", "record", "analysis", "x", "-p", "019d9b50-1003"]).json();

@@ -35,6 +35,12 @@ fn each_wrong_argument_is_one_issue_at_its_path() {
         ("metadata", json!([1]), "must be an object, found an array"),
         ("metadata", json!("{}"), "must be an object"),
         ("context_id", json!("1"), "must be an integer"),
+        ("supersedes", json!("r1"), "must be a list"),
+        ("supersedes", json!(["r1"]), "only a decision or a reflection can have this, not a plan"),
+        ("rejects", json!(["r1"]), "only a decision or a reflection can have this, not a plan"),
+        ("applies_to", json!({}), "must be a list, found an object"),
+        ("applies_to", json!(vec!["x"; 33]), "must have at most 32 entries, found 33"),
+        ("source", json!("person"), "unknown argument"),
         ("sesion_id", json!("s"), "did you mean `session_id`"),
         ("colour", json!(1), "known are type, content"),
         ("parent_id", json!("01890000-0000-7000-8000-000000000000"), "parent"),
@@ -44,6 +50,27 @@ fn each_wrong_argument_is_one_issue_at_its_path() {
         assert!(found[0].starts_with(&format!("{key}: ")), "{key} = {value}: {found:?}");
     }
     assert_eq!(server.data("thought_record_list", json!({}))["records"], json!([]));
+}
+
+#[test]
+fn a_wrong_link_is_one_issue_at_its_place() {
+    let mut server = Server::start();
+    let plan = server.data("thought_plan", json!({ "plan_description": "x", "session_id": "s" }));
+    let there = server.data("thought_decision", json!({ "decision": "x", "session_id": "there" }));
+    let id = plan["id"].as_str().unwrap();
+    for (field, value, path, part) in [
+        ("supersedes", json!([there["id"], 7]), "supersedes[1]", "must be a text, found 7"),
+        ("supersedes", json!([there["id"], "nobody"]), "supersedes[1]", "there is no thought `nobody`"),
+        ("supersedes", json!([id]), "supersedes[0]", "only a decision can be superseded"),
+        ("supersedes", json!([there["id"], there["id"]]), "supersedes[1]", "must be named once"),
+        ("rejects", json!([id, there["id"]]), "rejects[1]", "belongs to another session than `s`"),
+        ("rejects", json!([""]), "rejects[0]", "must not be empty"),
+        ("appliesTo", json!(["a", "b\u{1b}"]), "applies_to[1]", "must not contain control characters"),
+    ] {
+        let mut arguments = json!({ "decision": "x", "session_id": "s" });
+        arguments[field] = value;
+        assert_one(server.issues("thought_decision", arguments), path, part);
+    }
 }
 
 #[test]

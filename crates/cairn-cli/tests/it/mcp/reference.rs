@@ -54,7 +54,8 @@ fn describe(tools: &Value, page: &mut String) {
         }
         let data = tool["outputSchema"]["properties"]["data"]["properties"].as_object().unwrap();
         let members: Vec<String> = data.keys().map(|name| format!("`{name}`")).collect();
-        write!(page, "\nData: {}\n", members.join(", ")).unwrap();
+        let members = if members.is_empty() { "as of `thought_record`".into() } else { members.join(", ") };
+        write!(page, "\nData: {members}\n").unwrap();
     }
 }
 

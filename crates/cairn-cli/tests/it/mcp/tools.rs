@@ -53,7 +53,7 @@ const NAMES: [&str; 44] = [
     "log_verify",
 ];
 
-const RECORD: [&str; 18] = [
+const RECORD: [&str; 19] = [
     "action_id",
     "agent_id",
     "brief_id",
@@ -68,6 +68,7 @@ const RECORD: [&str; 18] = [
     "prev_hash",
     "seq",
     "session_id",
+    "source",
     "step_index",
     "task_id",
     "timestamp",
@@ -168,6 +169,53 @@ fn the_short_forms_record_their_type_in_either_spelling() {
     let record =
         server.data("thought_record", json!({ "thoughtType": "plan", "content": "", "taskId": "t" }));
     assert_eq!((&record["type"], &record["content"]), (&json!("plan"), &json!("")));
+}
+
+#[test]
+fn links_are_recorded_in_either_spelling_and_shown_by_every_tool_with_whole_records() {
+    let mut server = Server::start();
+    let old = server.data("thought_decision", json!({ "decision": "use cookies", "session_id": "before" }));
+    let option = server.data("thought_analysis", json!({ "analysis": "basic auth", "session_id": "s" }));
+    let mut arguments = json!({
+        "session_id": "s", "supersedes": [old["id"]], "rejects": [option["id"]], "applies_to": ["src/auth/**"],
+    });
+    for (tool, text, subjects) in [
+        ("thought_record", "content", "applies_to"),
+        ("thought_decision", "decision", "appliesTo"),
+        ("thought_reflection", "reflection", "applies_to"),
+    ] {
+        let mut arguments = arguments.clone();
+        arguments[text] = json!("use tokens");
+        let about = arguments["applies_to"].take();
+        arguments.as_object_mut().unwrap().remove("applies_to");
+        arguments[subjects] = about;
+        if tool == "thought_record" {
+            arguments["type"] = json!("decision");
+        }
+        let record = server.data(tool, arguments);
+        assert_eq!(record["supersedes"], json!([old["id"]]), "{tool}");
+        assert_eq!(record["rejects"], json!([option["id"]]), "{tool}");
+        assert_eq!(record["applies_to"], json!(["src/auth/**"]), "{tool}");
+        assert_eq!(record["source"], "agent", "{tool}");
+        assert_eq!(server.data("thought_get", json!({ "id": record["id"] })), record);
+        let listed = server.data("thought_record_list", json!({ "session_id": "s" }));
+        assert_eq!(listed["records"].as_array().unwrap().last(), Some(&record));
+        let found = server.data("thought_search", json!({ "query": "tokens", "limit": 100 }));
+        assert!(found.to_string().contains(&record["rejects"].to_string()), "{found}");
+    }
+    for (tool, text) in [("thought_plan", "plan_description"), ("thought_analysis", "analysis")] {
+        let record =
+            server.data(tool, json!({ text: "x", "session_id": "s", "applies_to": ["area:billing"] }));
+        assert_eq!(record["applies_to"], json!(["area:billing"]), "{tool}");
+        assert!(record.get("supersedes").is_none() && record.get("rejects").is_none(), "{record}");
+        arguments[text] = json!("x");
+        let found = server.issues(tool, arguments.clone());
+        assert!(
+            found.len() == 2 && found.iter().all(|issue| issue.contains("unknown argument")),
+            "{found:?}"
+        );
+        arguments.as_object_mut().unwrap().remove(text);
+    }
 }
 
 #[test]

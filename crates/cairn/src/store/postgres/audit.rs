@@ -261,6 +261,11 @@ impl LogAudit for PostgresAudit {
 }
 
 impl ThoughtAudit for PostgresAudit {
+    fn thought_place(&self, id: &str) -> Result<Option<u64>> {
+        let found = self.one("SELECT seq FROM thought WHERE id = $1", &[&id])?;
+        found.map(|row| unsigned(&row, 0)).transpose()
+    }
+
     fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
         let (table, place, name) = match of {
             ChainOf::Task(name) => ("task", "position", name),

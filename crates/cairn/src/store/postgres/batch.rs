@@ -11,11 +11,12 @@ use crate::store::{EventRow, MemoryHead, SessionHead, TaskHead, ThoughtRow};
 
 const THOUGHTS: Part = Part {
     sql: "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id, action_id,
-        context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash, hash, content_hash, chain_hash)
+        context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content, metadata, salt, idempotency_key,
+        prev_hash, hash, content_hash, chain_hash)
       SELECT * FROM {rows} AS new WHERE {if}",
     types: &[
         "bigint", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "text", "text", "bigint", "text",
-        "text", "text", "text", "bytea", "text", "bytea", "bytea", "bytea", "bytea",
+        "text", "text", "text", "text", "text", "text", "text", "bytea", "text", "bytea", "bytea", "bytea", "bytea",
     ],
 };
 const ENTRIES: Part = Part {
@@ -92,6 +93,10 @@ struct Thoughts {
     action_id: Vec<Option<String>>,
     context_id: Vec<Option<i64>>,
     brief_id: Vec<Option<String>>,
+    supersedes: Vec<Option<String>>,
+    rejects: Vec<Option<String>>,
+    applies_to: Vec<Option<String>>,
+    source: Vec<&'static str>,
     timestamp: Vec<String>,
     content: Vec<Option<String>>,
     metadata: Vec<Option<String>>,
@@ -152,6 +157,10 @@ impl Batch {
         t.action_id.push(owned(row.action_id));
         t.context_id.push(row.context_id.map(|id| id as i64));
         t.brief_id.push(owned(row.brief_id));
+        t.supersedes.push(row.supersedes.clone());
+        t.rejects.push(row.rejects.clone());
+        t.applies_to.push(row.applies_to.clone());
+        t.source.push(row.source.as_str());
         t.timestamp.push(row.timestamp.to_string());
         t.content.push(owned(row.content));
         t.metadata.push(owned(row.metadata));
@@ -314,6 +323,10 @@ impl Batch {
                 &t.action_id,
                 &t.context_id,
                 &t.brief_id,
+                &t.supersedes,
+                &t.rejects,
+                &t.applies_to,
+                &t.source,
                 &t.timestamp,
                 &t.content,
                 &t.metadata,

@@ -11,14 +11,14 @@ use tokio_postgres::{Row, Statement};
 
 use super::Result;
 use super::connect::Link;
-use super::row::{get, number, sha};
+use super::row::{get, number, sha, typed};
 use crate::store::{MemoryHead, Need, ParentLink, SessionHead, TaskHead};
 
 const TASKS: &str = "SELECT name, no, length, head FROM task WHERE name = ANY($1::text[])";
 const SESSIONS: &str = "SELECT name, no, length FROM session WHERE name = ANY($1::text[])";
 const MEMORIES: &str = "SELECT s.name, m.session_no, m.length, m.newest
   FROM session s JOIN memory m ON m.session_no = s.no WHERE s.name = ANY($1::text[])";
-const PARENTS: &str = "SELECT id, seq, session_no, chain_hash FROM thought WHERE id = ANY($1::text[])";
+const PARENTS: &str = "SELECT id, seq, type, session_no, chain_hash FROM thought WHERE id = ANY($1::text[])";
 const KEYS: &str = "SELECT idempotency_key FROM thought WHERE idempotency_key = ANY($1::text[])";
 const EVENT_KEYS: &str = "SELECT idempotency_key FROM event WHERE idempotency_key = ANY($1::text[])";
 const BRIEFS: &str = "SELECT id, session_no FROM brief WHERE id = ANY($1::text[])";
@@ -94,6 +94,16 @@ impl Question {
     }
 }
 
+/// Reads `id, seq, type, session_no, chain_hash` of a thought.
+pub fn parent_link(row: &Row) -> Result<ParentLink> {
+    Ok(ParentLink {
+        seq: number(row, 1)?,
+        kind: typed(get(row, 2)?, |word: String| word.parse())?,
+        session_no: get(row, 3)?,
+        chain_hash: sha(row, 4)?,
+    })
+}
+
 /// Nothing, of each that was asked for.
 fn none_of<K: Eq + Hash, V>(asked: Vec<K>) -> HashMap<K, Option<V>> {
     asked.into_iter().map(|key| (key, None)).collect()
@@ -148,9 +158,7 @@ impl Found {
                 self.memories.insert(get(row, 0)?, Some(head));
             }
             3 => {
-                let link =
-                    ParentLink { seq: number(row, 1)?, session_no: get(row, 2)?, chain_hash: sha(row, 3)? };
-                self.parents.insert(get(row, 0)?, Some(link));
+                self.parents.insert(get(row, 0)?, Some(parent_link(row)?));
             }
             4 => drop(self.free_keys.remove(get::<&str>(row, 0)?)),
             5 => drop(self.free_event_keys.remove(get::<&str>(row, 0)?)),

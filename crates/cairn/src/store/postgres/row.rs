@@ -1,7 +1,7 @@
 //! Values of rows. What has another form than Cairn writes was not written by it, and is said to be damaged.
 
 use cairn_core::Sha;
-use cairn_core::entry::Salt;
+use cairn_core::entry::{Salt, from_column};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
@@ -66,6 +66,15 @@ pub fn typed_or_none<T, E>(
     make: impl FnOnce(String) -> std::result::Result<T, E>,
 ) -> Result<Option<T>> {
     text.map(|text| typed(text, make)).transpose()
+}
+
+/// The same for a list that stands in one column.
+pub fn typed_list<T, E>(
+    column: Option<&str>,
+    make: impl Fn(String) -> std::result::Result<T, E>,
+) -> Result<Vec<T>> {
+    let list = from_column(column).ok_or_else(wrong_form)?;
+    list.into_iter().map(|text| typed(text.into_owned(), &make)).collect()
 }
 
 /// A position as PostgreSQL counts. None is so far that this would cut it.

@@ -9,8 +9,8 @@ use crate::store::{Scanned, StoreError, StoredEntry, StoredThought};
 
 /// The columns that [`scanned`] reads.
 pub const COLUMNS: &str = "e.seq, e.kind, e.leaf, e.hash, t.seq, t.id, t.type, t.task_no, t.position, t.session_no,
-    t.step_index, t.parent_seq, t.agent_id, t.action_id, t.context_id, t.brief_id, t.timestamp, t.content, t.metadata,
-    t.salt, t.idempotency_key, t.prev_hash, t.hash, t.content_hash, t.chain_hash";
+    t.step_index, t.parent_seq, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects,
+    t.applies_to, t.source, t.timestamp, t.content, t.metadata, t.salt, t.idempotency_key, t.prev_hash, t.hash, t.content_hash, t.chain_hash";
 
 /// Values of a query.
 pub type Values<'a> = [&'a (dyn ToSql + Sync)];
@@ -111,6 +111,10 @@ pub fn scanned(row: &Row, seq: u64, from: usize) -> Scanned<'_> {
         action_id: columns.optional("action_id"),
         context_id: columns.optional("context_id"),
         brief_id: columns.optional("brief_id"),
+        supersedes: columns.optional("supersedes"),
+        rejects: columns.optional("rejects"),
+        applies_to: columns.optional("applies_to"),
+        source: columns.required("thought", "source"),
         timestamp: columns.required("thought", "timestamp"),
         content: columns.optional("content"),
         metadata: columns.optional("metadata"),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use cairn_core::id::{ActionId, BriefId, ThoughtId};
+use cairn_core::id::{ActionId, BriefId, Subject, ThoughtId};
 use cairn_core::thought::{SEALED, Thought};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -11,9 +11,12 @@ use tokio_postgres::types::ToSql;
 use super::append::PostgresAppend;
 use super::connect::Link;
 use super::context::DECISIONS;
+use super::needs::parent_link;
 use super::read::{FIRST_PAGE, next_page};
 use super::redact::{LEAVES, leaves};
-use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, typed_or_none};
+use super::row::{
+    at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, typed_list, typed_or_none,
+};
 use super::{PostgresStore, Result};
 use crate::store::{
     ListFilter, ParentLink, Read, ReadThought, SessionHead, StoreError, TaskHead, ThoughtAppend,
@@ -25,7 +28,8 @@ fn thought(condition: &str) -> String {
     format!(
         "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
            t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
-           t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash, {LEAVES}
+           t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash, t.supersedes, t.rejects, t.applies_to, t.source,
+           {LEAVES}
          FROM thought t LEFT JOIN task k ON k.no = t.task_no LEFT JOIN session s ON s.no = t.session_no
            LEFT JOIN thought p ON p.seq = t.parent_seq LEFT JOIN entry e ON e.seq = t.seq
            LEFT JOIN redaction r ON r.target_seq = t.seq
@@ -54,6 +58,10 @@ fn read(row: &Row) -> Result<Read<ReadThought>> {
                 action_id: typed_or_none(get(row, 8)?, ActionId::new)?,
                 context_id: number_or_none(row, 9)?,
                 brief_id: typed_or_none(get(row, 10)?, BriefId::new)?,
+                supersedes: typed_list(get(row, 22)?, ThoughtId::new)?,
+                rejects: typed_list(get(row, 23)?, ThoughtId::new)?,
+                applies_to: typed_list(get(row, 24)?, Subject::new)?,
+                source: typed(get(row, 25)?, |word: String| word.parse())?,
                 timestamp: typed(get(row, 11)?, TryFrom::try_from)?,
                 sealed,
                 content,
@@ -70,7 +78,7 @@ fn read(row: &Row) -> Result<Read<ReadThought>> {
             salt: salt(row, 18)?,
             idempotency_key: get(row, 19)?,
             entry_hash: sha_or_none(row, 21)?,
-            leaves: if sealed || !has_content { leaves(row, 22)? } else { None },
+            leaves: if sealed || !has_content { leaves(row, 26)? } else { None },
         })
     };
     in_row(row, values())
@@ -262,11 +270,9 @@ impl ThoughtAppend for PostgresAppend {
         if self.batch.has_id(id) {
             self.flush()?;
         }
-        let row = self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
-        row.map(|row| {
-            Ok(ParentLink { seq: number(&row, 0)?, session_no: get(&row, 1)?, chain_hash: sha(&row, 2)? })
-        })
-        .transpose()
+        let row =
+            self.one("SELECT id, seq, type, session_no, chain_hash FROM thought WHERE id = $1", &[&id])?;
+        row.as_ref().map(parent_link).transpose()
     }
 
     fn has_thought(&mut self, id: &str) -> Result<bool> {

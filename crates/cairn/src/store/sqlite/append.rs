@@ -106,10 +106,10 @@ impl<'a> SqliteAppend<'a> {
             transaction,
             thought: transaction.prepare_cached(
                 "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-                   action_id, context_id, brief_id, timestamp, content, metadata, salt, idempotency_key, prev_hash,
-                   hash, content_hash, chain_hash)
+                   action_id, context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content,
+                   metadata, salt, idempotency_key, prev_hash, hash, content_hash, chain_hash)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                   ?21)",
+                   ?21, ?22, ?23, ?24, ?25)",
             )?,
             entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
             erased: false,

@@ -17,8 +17,8 @@ use crate::store::{
 
 /// The columns that [`scanned`] reads.
 const COLUMNS: &str = "e.kind, e.leaf, e.hash, t.id, t.type, t.task_no, t.position, t.session_no, t.step_index,
-    t.parent_seq, t.agent_id, t.action_id, t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.salt,
-    t.idempotency_key, t.prev_hash, t.hash, t.content_hash, t.chain_hash";
+    t.parent_seq, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects, t.applies_to, t.source,
+    t.timestamp, t.content, t.metadata, t.salt, t.idempotency_key, t.prev_hash, t.hash, t.content_hash, t.chain_hash";
 
 /// A read transaction that stays open while everything is checked.
 pub struct SqliteAudit {
@@ -179,6 +179,10 @@ fn scanned<'r>(row: &'r Row<'r>, seq: u64) -> Scanned<'r> {
         action_id: columns.optional("action_id", text),
         context_id: columns.optional("context_id", number),
         brief_id: columns.optional("brief_id", text),
+        supersedes: columns.optional("supersedes", text),
+        rejects: columns.optional("rejects", text),
+        applies_to: columns.optional("applies_to", text),
+        source: columns.text("thought", "source"),
         timestamp: columns.text("thought", "timestamp"),
         content: columns.optional("content", text),
         metadata: columns.optional("metadata", text),
@@ -286,6 +290,10 @@ impl LogAudit for SqliteAudit {
 }
 
 impl ThoughtAudit for SqliteAudit {
+    fn thought_place(&self, id: &str) -> Result<Option<u64>> {
+        self.one("SELECT seq FROM thought WHERE id = ?1", [id], |row| row.get(0))
+    }
+
     fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
         let (condition, name) = match of {
             ChainOf::Task(name) => {

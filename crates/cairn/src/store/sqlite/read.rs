@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use cairn_core::Sha;
+use cairn_core::entry::from_column;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -26,6 +27,15 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     make: impl FnOnce(String) -> std::result::Result<T, E>,
 ) -> rusqlite::Result<Option<T>> {
     text.map(|text| typed(text, make)).transpose()
+}
+
+/// The same for a list that stands in one column.
+pub fn typed_list<T, E: std::error::Error + Send + Sync + 'static>(
+    column: Option<String>,
+    make: impl Fn(String) -> std::result::Result<T, E>,
+) -> rusqlite::Result<Vec<T>> {
+    let list = from_column(column.as_deref()).ok_or(FromSqlError::InvalidType)?;
+    list.into_iter().map(|text| typed(text.into_owned(), &make)).collect()
 }
 
 /// The stored hashes of the entries in a range of the log.

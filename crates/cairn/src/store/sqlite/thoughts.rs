@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use cairn_core::Sha;
-use cairn_core::id::{ActionId, BriefId, ThoughtId};
+use cairn_core::id::{ActionId, BriefId, Subject, ThoughtId};
 use cairn_core::thought::{SEALED, Thought};
 use rusqlite::{Connection, Params, Row, ToSql, params};
 
@@ -11,7 +11,7 @@ use super::SqliteStore;
 use super::append::SqliteAppend;
 use super::context::DECISIONS;
 use super::error::{in_row, store_error};
-use super::read::{typed, typed_or_none};
+use super::read::{typed, typed_list, typed_or_none};
 use super::redact;
 use crate::store::{
     ListFilter, ParentLink, Read, ReadThought, Result, SessionHead, TaskHead, ThoughtAppend, ThoughtReader,
@@ -22,7 +22,7 @@ use crate::store::{
 const THOUGHT: &str =
     "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
     t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
-    t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash
+    t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash, t.supersedes, t.rejects, t.applies_to, t.source
   FROM thought t LEFT JOIN task k ON k.no = t.task_no LEFT JOIN session s ON s.no = t.session_no
     LEFT JOIN thought p ON p.seq = t.parent_seq LEFT JOIN entry e ON e.seq = t.seq";
 
@@ -46,6 +46,10 @@ fn read(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<ReadThought>
             action_id: typed_or_none(row.get(8)?, ActionId::new)?,
             context_id: row.get(9)?,
             brief_id: typed_or_none(row.get(10)?, BriefId::new)?,
+            supersedes: typed_list(row.get(22)?, ThoughtId::new)?,
+            rejects: typed_list(row.get(23)?, ThoughtId::new)?,
+            applies_to: typed_list(row.get(24)?, Subject::new)?,
+            source: typed(row.get(25)?, |word| word.parse())?,
             timestamp: typed(row.get(11)?, TryFrom::try_from)?,
             sealed,
             content,
@@ -234,8 +238,13 @@ impl ThoughtAppend for SqliteAppend<'_> {
     }
 
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>> {
-        self.one("SELECT seq, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
-            Ok(ParentLink { seq: row.get(0)?, session_no: row.get(1)?, chain_hash: Sha(row.get(2)?) })
+        self.one("SELECT seq, type, session_no, chain_hash FROM thought WHERE id = ?1", [id], |row| {
+            Ok(ParentLink {
+                seq: row.get(0)?,
+                kind: typed(row.get(1)?, |word| word.parse())?,
+                session_no: row.get(2)?,
+                chain_hash: Sha(row.get(3)?),
+            })
         })
     }
 
@@ -271,6 +280,10 @@ impl ThoughtAppend for SqliteAppend<'_> {
             row.action_id,
             row.context_id,
             row.brief_id,
+            row.supersedes,
+            row.rejects,
+            row.applies_to,
+            row.source.as_str(),
             row.timestamp,
             row.content,
             row.metadata,

@@ -1,7 +1,7 @@
 //! What somebody can do who has the database, its tools, and this very code: edit rows, and make everything fit again.
 
 use cairn::Sha;
-use cairn::core::entry::{EntryKind, ThoughtEntry, metadata_commitment};
+use cairn::core::entry::{EntryKind, ThoughtEntry, from_column, metadata_commitment};
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::SigningKey;
 use cairn::core::thought::{TaskLink, chain_hash, task_hash};
@@ -23,6 +23,10 @@ pub struct Row {
     pub parent_seq: Option<i64>,
     pub agent_id: String,
     pub action_id: Option<String>,
+    pub supersedes: Option<String>,
+    pub rejects: Option<String>,
+    pub applies_to: Option<String>,
+    pub source: String,
     pub timestamp: String,
     pub content: Option<String>,
     pub metadata: Option<String>,
@@ -37,7 +41,8 @@ pub fn rows(sql: &Sql) -> Vec<Row> {
     let sha = |bytes: Vec<u8>| Sha(bytes.try_into().unwrap());
     sql.query(
         "SELECT t.seq, t.id, t.type, t.task_no, k.name, t.position, s.name, t.step_index, t.parent_seq, t.agent_id,
-           t.action_id, t.timestamp, t.content, t.metadata, t.salt, t.prev_hash, t.hash, t.content_hash, t.chain_hash
+           t.action_id, t.timestamp, t.content, t.metadata, t.salt, t.prev_hash, t.hash, t.content_hash, t.chain_hash,
+           t.supersedes, t.rejects, t.applies_to, t.source
          FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no ORDER BY t.seq",
         [],
         |row| {
@@ -61,6 +66,10 @@ pub fn rows(sql: &Sql) -> Vec<Row> {
             hash: sha(row.get(16)?),
             content_hash: sha(row.get(17)?),
             chain_hash: sha(row.get(18)?),
+            supersedes: row.get(19)?,
+            rejects: row.get(20)?,
+            applies_to: row.get(21)?,
+            source: row.get(22)?,
         })
     })
     .unwrap()
@@ -172,6 +181,7 @@ fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
     ThoughtEntry {
         action_id: row.action_id.as_deref().map(Into::into),
         agent_id: row.agent_id.as_str().into(),
+        applies_to: from_column(row.applies_to.as_deref()).unwrap(),
         brief_id: None,
         chain_hash: row.chain_hash,
         content_hash: row.content_hash,
@@ -184,9 +194,12 @@ fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
         parent_id: parent.map(|parent| parent.id.as_str().into()),
         position: row.position as u64,
         prev_hash: row.prev_hash,
+        rejects: from_column(row.rejects.as_deref()).unwrap(),
         seq: row.seq as u64,
         session_id: row.session.as_str().into(),
+        source: row.source.parse().unwrap(),
         step_index: row.step_index as u64,
+        supersedes: from_column(row.supersedes.as_deref()).unwrap(),
         task_id: row.task.as_str().into(),
         timestamp: row.timestamp.as_str().into(),
         kind: row.kind.parse().unwrap(),

@@ -9,7 +9,7 @@ use cairn::core::log::Checkpoint;
 use cairn::core::note::SigningKey;
 use cairn::{
     BriefRequest, Cairn, Durability, KeyChange, KeyFolder, NewSession, NewThought, NewToken, Options,
-    Progress, Scope, SearchQuery, ThoughtType, TokenScope,
+    Progress, Scope, SearchQuery, Source, ThoughtType, TokenScope,
 };
 use serde_json::json;
 
@@ -68,11 +68,16 @@ fn everything(folder: &Folder, path: &Path) -> Cairn {
             parent = Some(thought.id);
         }
     }
+    let mut decided = Vec::new();
     for n in 0..4 {
         let plan = json!({"title": "Plan", "nodes": [{"id": "a", "label": format!("A {}", n % 3)}, {"id": "b", "label": "B"}]});
         std::fs::write(folder.path().join("roadmaps/plan.json"), plan.to_string()).unwrap();
         let context = log.context_create("plan", (n % 2 == 0).then(|| metadata(n))).unwrap().context;
-        log.record(NewThought { context_id: Some(context.context_id), ..think("s", "based on it") }).unwrap();
+        let mut based = think("s", "based on it").applies_to(format!("src/{n}/**"));
+        based.kind = ThoughtType::Decision;
+        based = decided.iter().fold(based, |based, id| based.supersedes(id).rejects(id));
+        let based = NewThought { context_id: Some(context.context_id), ..based };
+        decided.push(log.record_as(Source::Person, based).unwrap().id);
     }
     for session in ["s", "memory"] {
         log.session_open(NewSession { session_id: Some(session.into()), ..NewSession::default() }).unwrap();

@@ -32,8 +32,9 @@ pub fn filled() -> TestCairn {
     let first = db.record(think("s", "t", "plan: 😀 \u{fb33}\u{1f600} \"quoted\"\n\u{1}\u{7f}")).unwrap();
     let metadata = json!({"branch": "main", "n": 1.5, "\u{1f600}": [null, true]});
     let child = think("s", "t", "child").parent(&first.id).action("commit-1").idempotency_key("k1");
-    db.record(child.metadata(metadata.as_object().unwrap().clone())).unwrap();
-    db.record(think("other", "t", "the same task in another session")).unwrap();
+    let child = db.record(child.metadata(metadata.as_object().unwrap().clone())).unwrap();
+    let other = think("other", "t", "the same task in another session").supersedes(&first.id);
+    db.record(other.applies_to("area:😀")).unwrap();
     state(&db);
     for (n, label) in ["One", "Two 😀"].into_iter().enumerate() {
         let plan =
@@ -57,7 +58,8 @@ pub fn filled() -> TestCairn {
         db.record(NewThought { brief_id, ..think(session, "t", "as the brief says") }).unwrap();
     }
     state(&db);
-    db.record(think("s", "t", "last")).unwrap();
+    let last = think("s", "t", "last").supersedes(&first.id).supersedes(&child.id).rejects(&child.id);
+    db.record(last.applies_to("src/auth/**")).unwrap();
     state(&db);
     db
 }

@@ -9,8 +9,8 @@ use cairn::core::entry::KeyOp;
 use cairn::core::log::Checkpoint;
 use cairn::core::note::{Signature, SigningKey, VerifyingKey};
 use cairn::{
-    BriefRequest, Cairn, GrowthProof, KeyChange, NewSession, NewThought, Options, Signer, ThoughtType,
-    Timestamp,
+    BriefRequest, Cairn, GrowthProof, KeyChange, NewSession, NewThought, Options, Signer, Source,
+    ThoughtType, Timestamp,
 };
 use serde_json::{Value, json};
 
@@ -81,8 +81,9 @@ fn made(folder: &Folder) -> Cairn {
     let plan = json!({"title": "Plan 😀", "nodes": [{"id": "a", "label": "A"}, {"id": "b", "label": "B"}]});
     std::fs::write(roadmaps.join("plan.json"), plan.to_string()).unwrap();
     let context = log.context_create("plan", Some(metadata("plan"))).unwrap().context;
-    log.record(NewThought { context_id: Some(context.context_id), ..think("based on it").task("u") })
-        .unwrap();
+    let decide = |text: &str| NewThought { kind: ThoughtType::Decision, ..think(text) };
+    let based = decide("based on it").task("u").applies_to("src/auth/**").applies_to("area:\"😀\"");
+    let based = log.record(NewThought { context_id: Some(context.context_id), ..based }).unwrap();
     log.session_open(NewSession { session_id: Some("s".into()), ..NewSession::default() }).unwrap();
     log.turn_begin("s", "What is there? 😀", None).unwrap();
     let read = json!({"op": "read", "type": "recipe", "id": "soup", "body": {"for": "two 😀"}});
@@ -108,7 +109,8 @@ fn made(folder: &Folder) -> Cairn {
     log.close();
 
     let log = open(vec![key(&origin, 1)]);
-    log.record(think("after the change of keys").parent(&told.id)).unwrap();
+    let last = decide("after the change of keys").parent(&told.id).supersedes(&based.id).rejects(&told.id);
+    log.record_as(Source::Person, last).unwrap();
     log
 }
 

@@ -137,6 +137,11 @@ fn whatever_else_is_missing_or_still_there_is_named_by_both() {
         bundle.set_leaf(seq, |leaf| leaf[field] = value);
     }
     const MISSING_METADATA: &str = "missing_record (table thought, log entry 2, r2, metadata)";
+    const UNREADABLE: &[&str] = &[
+        "missing_record (table thought, log entry 2, r2, content)",
+        "leaf_mismatch (table entry, log entry 10)",
+        "missing_record (table manifest, redacted)",
+    ];
     let cases: &[Case] = &[
         (
             "text without a redaction",
@@ -192,6 +197,8 @@ fn whatever_else_is_missing_or_still_there_is_named_by_both() {
             |b| say(b, 2, "target_kind", json!("brief")),
             &["leaf_mismatch (table redaction, log entry 10, target_kind)"],
         ),
+        ("a kind that there is not", |b| say(b, 2, "target_kind", json!("idea")), UNREADABLE),
+        ("a time that is none", |b| say(b, 2, "created_at", json!("2026-13-01T00:00:00.000Z")), UNREADABLE),
         (
             "too few fields",
             |b| say(b, 2, "fields", json!(["content"])),

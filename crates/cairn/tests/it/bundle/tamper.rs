@@ -123,6 +123,80 @@ fn every_change_of_a_whole_bundle_is_named_by_both() {
                 "missing_record (table thought, log entry 2, r2, parent_id)",
             ),
             (
+                "a superseded decision that nobody recorded",
+                |b| b.set_leaf(18, |leaf| leaf["supersedes"][0] = json!("nobody")),
+                "missing_record (table thought, log entry 18, r8, supersedes)",
+            ),
+            (
+                "one that was recorded later",
+                |b| b.set_leaf(2, |leaf| leaf["supersedes"] = json!(["r8"])),
+                "missing_record (table thought, log entry 2, r2, supersedes)",
+            ),
+            (
+                "itself",
+                |b| b.set_leaf(18, |leaf| leaf["supersedes"] = json!(["r8"])),
+                "missing_record (table thought, log entry 18, r8, supersedes)",
+            ),
+            (
+                "a rejected thought of another session",
+                |b| b.set_leaf(18, |leaf| leaf["rejects"] = json!(["r3"])),
+                "leaf_mismatch (table thought, log entry 18, r8, rejects)",
+            ),
+            (
+                "a rejected thought that nobody recorded",
+                |b| b.set_leaf(18, |leaf| leaf["rejects"] = json!(["nobody"])),
+                "missing_record (table thought, log entry 18, r8, rejects)",
+            ),
+            (
+                "the same link twice",
+                |b| b.set_leaf(18, |leaf| leaf["rejects"] = json!(["r1", "r1"])),
+                "leaf_mismatch (table thought, log entry 18, r8, rejects)",
+            ),
+            (
+                "too many links",
+                |b| {
+                    b.set_leaf(18, |leaf| {
+                        leaf["supersedes"] = (0..17).map(|n| n.to_string()).collect::<Vec<_>>().into();
+                    })
+                },
+                "leaf_mismatch (table thought, log entry 18, r8, supersedes)",
+            ),
+            (
+                "a subject that is too long",
+                |b| b.set_leaf(18, |leaf| leaf["applies_to"][0] = json!("字".repeat(301))),
+                "leaf_mismatch (table thought, log entry 18, r8, applies_to)",
+            ),
+            (
+                "a subject with a control character",
+                |b| b.set_leaf(18, |leaf| leaf["applies_to"][0] = json!("a\u{85}b")),
+                "leaf_mismatch (table thought, log entry 18, r8, applies_to)",
+            ),
+            (
+                "an empty subject",
+                |b| b.set_leaf(18, |leaf| leaf["applies_to"] = json!([""])),
+                "leaf_mismatch (table thought, log entry 18, r8, applies_to)",
+            ),
+            (
+                "another subject",
+                |b| b.set_leaf(18, |leaf| leaf["applies_to"][0] = json!("字".repeat(300))),
+                "leaf_mismatch (table log, root)",
+            ),
+            (
+                "another source",
+                |b| b.set_leaf(18, |leaf| leaf["source"] = json!("person")),
+                "leaf_mismatch (table log, root)",
+            ),
+            (
+                "a source that there is not",
+                |b| b.set_leaf(18, |leaf| leaf["source"] = json!("ghost")),
+                "leaf_mismatch (table entry, log entry 18)",
+            ),
+            (
+                "a type that there is not",
+                |b| b.set_leaf(18, |leaf| leaf["type"] = json!("idea")),
+                "leaf_mismatch (table entry, log entry 18)",
+            ),
+            (
                 "a field that no entry has",
                 |b| b.set_leaf(2, |leaf| leaf["more"] = json!(1)),
                 "leaf_mismatch (table entry, log entry 2)",

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use cairn::core::entry::KeyOp;
 use cairn::core::note::SigningKey;
 use cairn::{
-    BriefRequest, Cairn, Error, KeyChange, KeyFolder, NewSession, NewThought, NewToken, Options, Redact,
-    Scope, SearchQuery, Standing, ThoughtType, Timestamp, TokenScope,
+    BriefRequest, Cairn, Error, Filter, KeyChange, KeyFolder, NewSession, NewThought, NewToken, Options,
+    Redact, Scope, SearchQuery, Source, Standing, ThoughtType, Timestamp, TokenScope,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -143,8 +143,21 @@ impl History {
             if !before.is_empty() && self.random.index(3) > 0 {
                 draft.parent_id = Some(before[self.random.index(before.len())].id.to_string());
             }
-            cairn.record(draft).unwrap_or_else(|error| self.fail(&error.to_string()));
+            if matches!(draft.kind, ThoughtType::Decision | ThoughtType::Reflection) {
+                let filter = Filter { kind: Some(ThoughtType::Decision), ..Filter::default() };
+                let decisions = cairn.list(&filter).unwrap().records;
+                draft.supersedes = self.some_of(decisions.iter().map(|thought| thought.id.to_string()));
+                draft.rejects = self.some_of(before.iter().map(|thought| thought.id.to_string()));
+            }
+            draft.applies_to = self.some_of((0..3).map(|n| format!("src/{n}/**")));
+            let source = Source::ALL[self.random.below(3) as usize];
+            cairn.record_as(source, draft).unwrap_or_else(|error| self.fail(&error.to_string()));
         }
+    }
+
+    /// A few of these, or none.
+    fn some_of(&mut self, of: impl Iterator<Item = String>) -> Vec<String> {
+        of.filter(|_| self.random.below(6) == 0).take(3).collect()
     }
 
     /// Four threads, through both programs.
