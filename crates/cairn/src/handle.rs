@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -240,7 +239,7 @@ impl Cairn {
                 clock: inner.clock.clone(),
                 failure: inner.checkpoint_failure.clone(),
                 introduced: OnceLock::new(),
-                own_keys_to: AtomicU64::new(0),
+                covered: Mutex::new(None),
                 unsigned: Mutex::new(None),
             };
             Ok(Running { checkpoints: Checkpoints::start(maker, messages, queue, inner.automatic), writer })

@@ -24,7 +24,7 @@ pub use declare::Difference;
 pub use event::EventEntry;
 pub use field::{Field, Text};
 pub use genesis::Genesis;
-pub use key::{KeyEntry, KeyOp};
+pub use key::{KeyEntry, KeyOp, KeyStatement};
 pub use reader::EntryReader;
 pub use redaction::RedactionEntry;
 pub use snapshot::SnapshotEntry;
@@ -364,6 +364,7 @@ mod tests {
                 op: KeyOp::Revoke,
                 reason: None,
                 seq: 9,
+                signature: Some("— a AAAAAQI=".into()),
                 vkey: "a+b+c".into(),
             }),
             Entry::Redaction(RedactionEntry {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn::bundle::Selection;
-use cairn::core::entry::KeyOp;
+use cairn::core::entry::{KeyOp, KeyStatement};
 use cairn::core::log::Checkpoint;
 use cairn::core::note::{Signature, SigningKey, VerifyingKey};
 use cairn::{
@@ -46,6 +46,10 @@ impl Signer for Keys {
 
     fn first_key(&self, _: &str) -> Result<VerifyingKey, String> {
         Ok(self.0[0].verifying_key().clone())
+    }
+
+    fn sign_change(&self, statement: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
+        Ok(self.0.iter().map(|key| key.sign(&statement.text())).collect())
     }
 }
 
