@@ -129,10 +129,13 @@ KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fiel
     "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
     "key": "created_at:T last_trusted_size:n op:T reason:t signature:t vkey:T",
     "redaction": "actor:T content_hash:H created_at:T fields:L reason:T target_id:T target_kind:T target_seq:N",
+    "review": "actor:T created_at:T review_id:T target_id:T target_kind:T target_seq:N text_commitment:H text_length:N "
+              "verdict:T",
     "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
 }.items()}
 PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
-           "brief": ["data"]}
+           "brief": ["data"], "review": ["salt", "text"]}
+VERDICTS = ("approved", "noted", "objected")
 
 def fits(value, kind):
     if value is None:
@@ -157,6 +160,8 @@ def read_leaf(data):
     if not fits(leaf["seq"], "N") or not all(fits(leaf[name], kind) for name, kind in fields.items()):
         return None
     if leaf["kind"] == "genesis" and leaf["seq"] != 0 or leaf["kind"] == "key" and leaf["op"] not in ("add", "retire", "revoke"):
+        return None
+    if leaf["kind"] == "review" and (leaf["verdict"] not in VERDICTS or leaf["target_kind"] not in KINDS):
         return None
     return leaf
 
@@ -823,6 +828,27 @@ class Verifier:
 
     def key(self, leaf, line):
         self.changes.append(leaf)
+
+    def review(self, leaf, line):
+        def wrong(reason, field, what):
+            message = "`%s` of review `%s` %s" % (field, leaf["review_id"], what)
+            return Finding(reason, "review", message, leaf["seq"], leaf["review_id"], field)
+        target, place = leaf["target_id"], None
+        if leaf["target_kind"] == "brief" and target in self.briefs:
+            place = self.briefs[target][1]
+        elif leaf["target_kind"] == "thought" and sha(target.encode())[:16] in self.thoughts:
+            place = self.thoughts[sha(target.encode())[:16]][0]
+        if place != leaf["target_seq"]:
+            raise wrong("missing_record", "target_seq", "is not that of the earlier thought or brief it names")
+        if line["text"] is None:
+            raise wrong("missing_record", "text", "is gone")
+        if line["salt"] is None:
+            raise wrong("leaf_mismatch", "salt", "is missing")
+        text = line["text"].encode()
+        if hmac.new(hex_bytes(line["salt"]), text, hashlib.sha256).hexdigest() != leaf["text_commitment"]:
+            raise wrong("content_hash_mismatch", "text", "is not the one that was recorded")
+        if len(text) != leaf["text_length"]:
+            raise wrong("leaf_mismatch", "text", "has another length")
 
     def continuation(self, leaf, line): pass
 

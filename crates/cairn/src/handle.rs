@@ -510,10 +510,15 @@ pub(crate) fn salt_for(metadata: Option<&str>) -> Result<Option<Salt>> {
     if metadata.is_none() {
         return Ok(None);
     }
+    new_salt().map(Some)
+}
+
+/// Random bytes that keep a commitment from being guessed.
+pub(crate) fn new_salt() -> Result<Salt> {
     let mut salt = Salt::default();
     getrandom::fill(&mut salt)
         .map_err(|error| StoreError::Other(format!("the system gave no random numbers: {error}")))?;
-    Ok(Some(salt))
+    Ok(salt)
 }
 
 fn finish(recorded: Result<Recorded>) -> Result<Thought> {

@@ -10,6 +10,7 @@ mod fold;
 mod memory;
 mod record;
 mod redaction;
+mod review;
 mod time;
 mod trust;
 mod whole;

@@ -60,6 +60,9 @@ mod record;
 /// Redaction: what stays, what goes, and that it is gone from the files.
 #[path = "it/redact.rs"]
 mod redact;
+/// Reviews of thoughts and briefs.
+#[path = "it/review.rs"]
+mod review;
 /// Roadmaps on disk: every form, every flaw, every trick.
 #[path = "it/roadmap.rs"]
 mod roadmap;

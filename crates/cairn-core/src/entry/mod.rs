@@ -15,6 +15,7 @@ mod genesis;
 mod key;
 mod reader;
 mod redaction;
+mod review;
 mod snapshot;
 mod thought;
 
@@ -27,6 +28,7 @@ pub use genesis::Genesis;
 pub use key::{KeyEntry, KeyOp, KeyStatement};
 pub use reader::EntryReader;
 pub use redaction::RedactionEntry;
+pub use review::{ReviewEntry, ReviewVerdict};
 pub use snapshot::SnapshotEntry;
 pub use thought::ThoughtEntry;
 
@@ -148,6 +150,8 @@ kinds! {
     Key = "key": KeyEntry,
     /// A record was blanked.
     Redaction = "redaction": RedactionEntry,
+    /// A person's statement about a record.
+    Review = "review": ReviewEntry,
     /// The log continues another one.
     Continuation = "continuation": ContinuationEntry,
 }
@@ -377,6 +381,18 @@ mod tests {
                 target_id: "r1".into(),
                 target_kind: EntryKind::Thought,
                 target_seq: 3,
+            }),
+            Entry::Review(ReviewEntry {
+                actor: "ann".into(),
+                created_at: created_at.clone(),
+                review_id: "v1".into(),
+                seq: 12,
+                target_id: "r1".into(),
+                target_kind: EntryKind::Thought,
+                target_seq: 3,
+                text_commitment: hash,
+                text_length: 7,
+                verdict: ReviewVerdict::Noted,
             }),
             Entry::Continuation(ContinuationEntry {
                 actor: "ann".into(),

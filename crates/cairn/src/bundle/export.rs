@@ -287,6 +287,16 @@ impl<'a> Export<'a> {
                 end(&mut line);
                 line.end();
             })?,
+            EntryKind::Review => {
+                let stored = audit.review(seq)?.ok_or_else(gone)?;
+                let mut line = self.lines.object();
+                line.text("leaf", leaf);
+                end(&mut line);
+                line.hex_or_null("salt", stored.salt.as_deref())
+                    .text_or_null("text", stored.text.as_deref())
+                    .end();
+                true
+            }
             EntryKind::Genesis | EntryKind::Key | EntryKind::Redaction | EntryKind::Continuation => {
                 let mut line = self.lines.object();
                 line.text("leaf", leaf);

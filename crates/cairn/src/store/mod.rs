@@ -13,6 +13,7 @@
 mod needs;
 pub(crate) mod postgres;
 mod read;
+mod review;
 mod rows;
 pub(crate) mod sqlite;
 mod stored;
@@ -38,6 +39,7 @@ pub use read::{
     Damage, EventText, FoundThought, Leaves, ListFilter, Read, ReadBrief, ReadContext, ReadEvent,
     ReadThought, RedactionLeaf, Thoughts,
 };
+pub use review::{ReviewRow, StoredReview};
 pub use rows::{
     Birth, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts,
     SessionHead, Swept, Target, TaskHead, ThoughtRow, TokenRow,
@@ -259,6 +261,8 @@ pub trait Store: Send + Sync {
     fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>>;
     /// Stored briefs, of one session or of all, newest first.
     fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>>;
+    /// The reviews of a record, oldest first.
+    fn reviews(&self, target_id: &str) -> Result<Vec<StoredReview>>;
     /// Sessions whose newest record is before a position of the log, newest first.
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>>;
     /// Visits the thoughts of a session from one step on and before another, in order: type and author.
@@ -443,6 +447,8 @@ pub trait Append {
     fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()>;
     /// Adds a brief.
     fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()>;
+    /// Adds a review.
+    fn insert_review(&mut self, row: &ReviewRow<'_>) -> Result<()>;
     /// Moves the head of a session's memory.
     fn set_memory(&mut self, head: &MemoryHead) -> Result<()>;
     /// Adds a task of length 0 and returns its number.
@@ -529,6 +535,10 @@ pub trait Audit: Send {
     fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool>;
     /// The brief of an entry, as stored; false if there is none.
     fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool>;
+    /// The review of an entry, as stored.
+    fn review(&self, seq: u64) -> Result<Option<StoredReview>>;
+    /// Where each review is, and where its target is, in order.
+    fn review_places(&self) -> Result<Vec<(u64, u64)>>;
     /// The bytes of an entry.
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// What the redaction of an entry says it is about, as stored; none if there is no such row.

@@ -250,6 +250,7 @@ fn check_part(
             briefs: checker.memory.briefs,
             redactions: checker.redactions.entries,
             seals: checker.redactions.keys,
+            reviews: checker.reviews,
             ..Totals::default()
         },
         actions: checker.actions,
@@ -431,6 +432,7 @@ fn check_totals(audit: &dyn Audit, head: &LogHead, counted: &Totals, findings: &
         ("brief", counted.briefs, totals.briefs),
         ("redaction", counted.redactions, totals.redactions),
         ("seal", counted.seals, totals.seals),
+        ("review", counted.reviews, totals.reviews),
     ] {
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };

@@ -15,10 +15,10 @@ use super::needs::Found;
 use super::row::{get, number, sha};
 use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
-use super::{Result, context, memory, read, redact, thoughts, token};
+use super::{Result, context, memory, read, redact, review, thoughts, token};
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, MemoryHead, Needs, ParentLink, Read, ReadContext, ReadThought,
-    RedactionLeaf, RoadmapHead, SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
+    RedactionLeaf, ReviewRow, RoadmapHead, SessionHead, StoreError, Target, TaskHead, ThoughtRow, TokenRow,
 };
 
 /// The most bytes of text in one transaction, more or less: others wait for it, and a message has at most a gigabyte.
@@ -251,6 +251,11 @@ impl Append for PostgresAppend {
         self.found.brief(row.id);
         self.bytes += row.data.map_or(0, str::len);
         self.wait(async |link| memory::insert_brief(link, row).await)
+    }
+
+    fn insert_review(&mut self, row: &ReviewRow<'_>) -> Result<()> {
+        self.bytes += row.text.map_or(0, str::len);
+        self.wait(async |link| review::insert(link, row).await)
     }
 
     fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {

@@ -18,10 +18,10 @@ use super::connect::Link;
 use super::error::store_error;
 use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigned, value};
 use super::wait::wait;
-use super::{PostgresStore, Result, check, structures};
+use super::{PostgresStore, Result, check, review, structures};
 use crate::store::{
     Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent,
-    StoredFold, Totals,
+    StoredFold, StoredReview, Totals,
 };
 use crate::verify::Finding;
 
@@ -268,7 +268,8 @@ impl Audit for PostgresAudit {
     fn totals(&self) -> Result<Totals> {
         let sql = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
                      (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
-                     (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)";
+                     (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal),
+                     (SELECT count(*) FROM review)";
         let Some(row) = self.one(sql, &[])? else { return Ok(Totals::default()) };
         Ok(Totals {
             entries: unsigned(&row, 0)?,
@@ -280,6 +281,7 @@ impl Audit for PostgresAudit {
             briefs: unsigned(&row, 6)?,
             redactions: unsigned(&row, 7)?,
             seals: unsigned(&row, 8)?,
+            reviews: unsigned(&row, 9)?,
         })
     }
 
@@ -415,6 +417,16 @@ impl Audit for PostgresAudit {
             });
         }
         Ok(!rows.is_empty())
+    }
+
+    fn review(&self, seq: u64) -> Result<Option<StoredReview>> {
+        let sql = format!("{} WHERE r.seq = $1", review::REVIEW);
+        self.one(&sql, &[&number(seq)])?.as_ref().map(review::read).transpose()
+    }
+
+    fn review_places(&self) -> Result<Vec<(u64, u64)>> {
+        let rows = self.rows("SELECT seq, target_seq FROM review ORDER BY seq", &[])?;
+        rows.iter().map(review::places).collect()
     }
 
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {

@@ -14,14 +14,14 @@ use tokio_postgres::Row;
 use super::connect::Link;
 use super::replica::Replica;
 use super::row::{at, get, number, number_or_none, sha, typed, wrong_form};
-use super::{PostgresStore, Result, context, memory, redact, search, sessions, thoughts, token};
+use super::{PostgresStore, Result, context, memory, redact, review, search, sessions, thoughts, token};
 use crate::context::NodeHit;
 use crate::redact::Pieces;
 use crate::search::Terms;
 use crate::store::{
     Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
     ReadContext, ReadEvent, ReadThought, RedactionLeaf, ReplicaStatus, SearchScope, SessionCounts, Store,
-    StoreError, StoreWriter, Swept, Thoughts, TokenRow,
+    StoreError, StoreWriter, StoredReview, Swept, Thoughts, TokenRow,
 };
 use crate::token::TokenInfo;
 use crate::verify::Progress;
@@ -240,6 +240,10 @@ impl Store for PostgresStore {
 
     fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
         self.read(async |link| memory::briefs(link, session_id, limit).await)
+    }
+
+    fn reviews(&self, target_id: &str) -> Result<Vec<StoredReview>> {
+        self.read(async |link| review::of(link, target_id).await)
     }
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {

@@ -12,11 +12,11 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, Tran
 
 use super::error::store_error;
 use super::place::Place;
-use super::{SqliteStore, context, fts5, memory, redact, thoughts, token, wait_for_turn};
+use super::{SqliteStore, context, fts5, memory, redact, review, thoughts, token, wait_for_turn};
 use crate::store::{
     Append, BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, Needs, ParentLink, Read, ReadContext,
-    ReadThought, RedactionLeaf, RoadmapHead, SessionHead, StoreError, StoreWriter, Target, TaskHead,
-    ThoughtRow, TokenRow,
+    ReadThought, RedactionLeaf, ReviewRow, RoadmapHead, SessionHead, StoreError, StoreWriter, Target,
+    TaskHead, ThoughtRow, TokenRow,
 };
 
 /// How long others are waited for before something is kept that can be done without.
@@ -319,6 +319,10 @@ impl Append for SqliteAppend<'_> {
 
     fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
         memory::insert_brief(self.transaction, row).map_err(store_error)
+    }
+
+    fn insert_review(&mut self, row: &ReviewRow<'_>) -> Result<()> {
+        review::insert(self.transaction, row).map_err(store_error)
     }
 
     fn set_memory(&mut self, head: &MemoryHead) -> Result<()> {

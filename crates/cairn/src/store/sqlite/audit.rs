@@ -8,10 +8,10 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::audit_error;
-use super::{BUSY, SqliteStore, check, memory, redact, sessions, structure};
+use super::{BUSY, SqliteStore, check, memory, redact, review, sessions, structure};
 use crate::store::{
     Audit, ChainOf, EventText, LogHead, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry,
-    StoredEvent, StoredFold, StoredThought, Totals,
+    StoredEvent, StoredFold, StoredReview, StoredThought, Totals,
 };
 use crate::verify::Finding;
 
@@ -288,7 +288,8 @@ impl Audit for SqliteAudit {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM node), (SELECT count(*) FROM thought),
                (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
-               (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)",
+               (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal),
+               (SELECT count(*) FROM review)",
             [],
             |row| {
                 Ok(Totals {
@@ -301,6 +302,7 @@ impl Audit for SqliteAudit {
                     briefs: row.get(6)?,
                     redactions: row.get(7)?,
                     seals: row.get(8)?,
+                    reviews: row.get(9)?,
                 })
             },
         )
@@ -435,6 +437,14 @@ impl Audit for SqliteAudit {
             Ok(())
         })?;
         Ok(found)
+    }
+
+    fn review(&self, seq: u64) -> Result<Option<StoredReview>> {
+        Ok(review::at(&self.connection, seq).map_err(audit_error)?.pop())
+    }
+
+    fn review_places(&self) -> Result<Vec<(u64, u64)>> {
+        review::places(&self.connection).map_err(audit_error)
     }
 
     fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {

@@ -10,7 +10,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{SqliteStore, context, memory, redact, sessions, sweep, thoughts, token};
+use super::{SqliteStore, context, memory, redact, review, sessions, sweep, thoughts, token};
 use crate::context::NodeHit;
 use crate::options::Durability;
 use crate::redact::Pieces;
@@ -18,7 +18,7 @@ use crate::search::Terms;
 use crate::store::{
     Audit, ChainOf, Counts, EventText, FoldRow, FoundThought, LogHead, MemoryHead, Read, ReadBrief,
     ReadContext, ReadEvent, ReadThought, RedactionLeaf, SearchScope, SessionCounts, Store, StoreError,
-    StoreWriter, Swept, Thoughts, TokenRow,
+    StoreWriter, StoredReview, Swept, Thoughts, TokenRow,
 };
 use crate::token::TokenInfo;
 use crate::verify::Progress;
@@ -183,6 +183,10 @@ impl Store for SqliteStore {
 
     fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
         self.read(|connection| memory::briefs(connection, session_id, limit))
+    }
+
+    fn reviews(&self, target_id: &str) -> Result<Vec<StoredReview>> {
+        self.read(|connection| review::of(connection, target_id))
     }
 
     fn sessions(&self, before: Option<u64>, limit: u64) -> Result<Vec<SessionCounts>> {
