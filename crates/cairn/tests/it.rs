@@ -39,6 +39,9 @@ mod far;
 /// States of sessions that the file keeps.
 #[path = "it/fold.rs"]
 mod fold;
+/// No work grows with the log.
+#[path = "it/growth.rs"]
+mod growth;
 /// Honest histories, about which verification says nothing.
 #[path = "it/honest.rs"]
 mod honest;
