@@ -8,6 +8,9 @@ use serde_json::json;
 use crate::bundle::forge::{Bundle, both, export, session, task};
 use crate::harness::{TestCairn, plan};
 
+/// A change of a bundle.
+type Attack<'a> = &'a dyn Fn(&mut Bundle);
+
 fn review(target: &str, verdict: ReviewVerdict, text: &str) -> NewReview {
     NewReview { target: target.into(), verdict, text: text.into(), actor: "ann".into() }
 }
@@ -123,7 +126,7 @@ fn bundles_carry_the_reviews_of_what_is_in_them() {
     assert!(export(&copy, Selection::All) == whole);
     // Both verifiers name what was changed.
     let seq = Bundle::of(&whole).first("review");
-    let attacks: [(&str, &dyn Fn(&mut Bundle), &str); 5] = [
+    let attacks: [(&str, Attack<'_>, &str); 5] = [
         (
             "another text",
             &|b| set(b, seq, "text", json!("fine")),

@@ -14,6 +14,9 @@ use rusqlite::params;
 use crate::harness::slip::{rebuild_tree, slip, slip_with};
 use crate::harness::{Folder, Sql, copy as copied};
 
+/// Writes an entry into a database behind Cairn's back; returns its position.
+type Attack<'a> = &'a dyn Fn(&Path) -> u64;
+
 /// A database, its keys and what is remembered of it, in three folders.
 struct Place(Folder);
 
@@ -191,7 +194,7 @@ fn a_key_that_a_stranger_brings_in_is_reported_and_never_trusted() {
             KeyStatement { origin: "cairn/other", op: KeyOp::Add, vkey: &vkey, last_trusted_size: None };
         Some(elsewhere.sign(&statement.text()).to_string())
     };
-    let attacks: [(&str, &dyn Fn(&Path) -> u64); 5] = [
+    let attacks: [(&str, Attack<'_>); 5] = [
         ("by nobody", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, None)),
         ("by itself", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, Some(&theirs))),
         ("by a retired key", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, Some(&retired))),
