@@ -36,7 +36,7 @@ GRANT USAGE ON SCHEMA :"schema" TO :"server", :"redactor";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"server", :"redactor";
 
 -- Records are added.
-GRANT INSERT ON entry, node, task, session, thought, roadmap, snapshot, context, event, memory, body, brief, checkpoint, seal, token
+GRANT INSERT ON entry, node, task, session, thought, roadmap, snapshot, context, event, memory, body, brief, review, checkpoint, seal, token
   TO :"server", :"redactor";
 
 -- Heads move on, checkpoints get signatures, tokens are used and revoked.

@@ -136,12 +136,15 @@ KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fiel
                 "roadmap_id:T",
     "event": "body_hash:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
     "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
-    "key": "created_at:T last_trusted_size:n op:T reason:t vkey:T",
+    "key": "created_at:T last_trusted_size:n op:T reason:t signature:t vkey:T",
     "redaction": "actor:T content_hash:H created_at:D fields:L reason:T target_id:T target_kind:E target_seq:N",
+    "review": "actor:T created_at:T review_id:T target_id:T target_kind:E target_seq:N text_commitment:H text_length:N "
+              "verdict:T",
     "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
 }.items()}
 PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
-           "brief": ["data"]}
+           "brief": ["data"], "review": ["salt", "text"]}
+VERDICTS = ("approved", "noted", "objected")
 
 def fits(value, kind):
     if value is None:
@@ -170,6 +173,8 @@ def read_leaf(data):
     if not fits(leaf["seq"], "N") or not all(fits(leaf[name], kind) for name, kind in fields.items()):
         return None
     if leaf["kind"] == "genesis" and leaf["seq"] != 0 or leaf["kind"] == "key" and leaf["op"] not in ("add", "retire", "revoke"):
+        return None
+    if leaf["kind"] == "review" and (leaf["verdict"] not in VERDICTS or leaf["target_kind"] not in KINDS):
         return None
     return leaf
 
@@ -339,6 +344,8 @@ def from_base64(text):
         raise ValueError("not in base64 as it is written here")
     return data
 
+NO_LIMIT = 2**64
+
 class Key:
     """A public key: name+id+base64. Its signatures count up to `limit`, a size of the log."""
     def __init__(self, text):
@@ -349,11 +356,19 @@ class Key:
         if sha(name.encode() + b"\n" + data)[:4].hex() != ident:
             raise ValueError("its id is that of another key")
         point(data[1:])
-        self.text, self.name, self.id, self.public, self.limit, self.introduced = text, name, ident, data[1:], MAX_INTEGER, None
+        self.text, self.name, self.id, self.public, self.limit, self.introduced = text, name, ident, data[1:], NO_LIMIT, None
 
     def __str__(self):
         how = "" if self.introduced is None else " (introduced by log entry %d)" % self.introduced
         return "%s+%s%s" % (self.name, self.id, how)
+
+def read_signature(line):
+    """Name, id and bytes of a signature line."""
+    dash, name, data = line.split(" ")
+    data = from_base64(data)
+    if dash != "\u2014" or not name or "+" in name or len(data) < 5 or any(c.isspace() or c < " " for c in name):
+        raise ValueError("a line is not that of a signature")
+    return name, data[:4].hex(), data[4:]
 
 def read_note(note):
     """Origin, size, root, body and signature lines of a checkpoint, signed or not."""
@@ -372,11 +387,7 @@ def read_note(note):
     if blank and not lines.endswith("\n"):
         raise ValueError("the last signature is cut short")
     for line in lines.split("\n")[:-1]:
-        dash, name, data = line.split(" ")
-        data = from_base64(data)
-        if dash != "\u2014" or not name or "+" in name or len(data) < 5 or any(c.isspace() or c < " " for c in name):
-            raise ValueError("a line is not that of a signature")
-        signatures.append((name, data[:4].hex(), data[4:]))
+        signatures.append(read_signature(line))
     if len(root) != 32 or len(signatures) > 100 or (blank and not signatures):
         raise ValueError("not a checkpoint")
     return origin, int(size), root.hex(), body, signatures
@@ -409,31 +420,6 @@ def included(leaf, index, size, proof, root):
         node, last = node >> 1, last >> 1
     return last == 0 and leaf.hex() == root
 
-def consistent(old, new, old_root, new_root, proof):
-    """RFC 9162, 2.1.4.2; roots in hex."""
-    if old == 0 or old >= new:
-        same_root = old_root == (new_root if old == new else sha(b"").hex())
-        return old <= new and not proof and same_root
-    if old & (old - 1) == 0:
-        proof = [bytes.fromhex(old_root)] + proof
-    if not proof:
-        return False
-    node, last = old - 1, new - 1
-    while node & 1:
-        node, last = node >> 1, last >> 1
-    old_hash = new_hash = proof[0]
-    for sibling in proof[1:]:
-        if last == 0:
-            return False
-        if node & 1 or node == last:
-            old_hash, new_hash = node_hash(sibling, old_hash), node_hash(sibling, new_hash)
-            while not node & 1 and node:
-                node, last = node >> 1, last >> 1
-        else:
-            new_hash = node_hash(new_hash, sibling)
-        node, last = node >> 1, last >> 1
-    return last == 0 and old_hash.hex() == old_root and new_hash.hex() == new_root
-
 def hashes(items):
     try:
         items = [from_base64(item) for item in items] if isinstance(items, list) else [b""]
@@ -444,57 +430,67 @@ def hashes(items):
     return items
 
 class Trust:
-    """Whose signatures count: those of the given keys, and of those that the log introduces. A change of keys counts if it
-    stands in a part that a trusted key has signed at a size at which it counted; the end of a key, in a part that another
-    one has signed. What is learnt about the end of a key holds from the beginning, so all is followed again with it."""
-    def __init__(self, given, changes, notes):
-        self.changes, self.notes, self.known, ends = changes, notes, {}, {}
+    """Whose signatures count: those of the given keys, and of those that such keys introduce. A change of keys counts if
+    another key signed it that counts at that place. An end introduces its key, too, up to the size it names; it holds from
+    the beginning, so all is followed again with it."""
+    def __init__(self, origin, given, changes):
+        self.origin, self.checked, ends = origin, {}, {}
         while True:
-            before = dict(ends)
-            self.keys = list(given)
+            before, self.keys, found = dict(ends), list(given), -1
             for key in self.keys:
-                key.limit = ends.get(key.text, MAX_INTEGER)
-            self.follow(ends)
+                key.limit = ends.get(key.text, NO_LIMIT)
+            while found != len(self.keys):
+                found = len(self.keys)
+                for change in changes:
+                    if self.is_signed(change):
+                        self.follow(change, ends)
             if ends == before:
+                break
+        first = next((change for change in changes if change["op"] == "add"), None)
+        known = [key.text for key in self.keys]
+        self.strange = [change for change in changes if not self.is_signed(change)
+                        and not (change["op"] == "add" and (change is first or change["vkey"] in known))]
+
+    def follow(self, change, ends):
+        text, last = change["vkey"], change["last_trusted_size"]
+        if change["op"] != "add":
+            if last is None:
                 return
+            ends[text] = min(last, ends.get(text, NO_LIMIT))
+        key = next((key for key in self.keys if key.text == text), None)
+        if key is None:
+            try:
+                key = Key(text)
+            except ValueError:
+                return
+            key.introduced = change["seq"]
+            self.keys.append(key)
+        key.limit = ends.get(text, NO_LIMIT)
 
-    def follow(self, ends):
-        """Follows the changes in the order of the log."""
-        vouched = self.reach(None)
-        for change in self.changes:
-            known = next((key for key in self.keys if key.text == change["vkey"]), None)
-            last = change["last_trusted_size"]
-            if change["op"] == "add" and known is None and change["seq"] < vouched:
-                try:
-                    key = Key(change["vkey"])
-                except ValueError:
-                    continue
-                key.introduced, key.limit = change["seq"], ends.get(change["vkey"], MAX_INTEGER)
-                self.keys.append(key)
-            elif change["op"] != "add" and known is not None and last is not None and last < known.limit:
-                if change["seq"] >= self.reach(known):
-                    continue
-                known.limit = ends[known.text] = last
-            else:
-                continue
-            vouched = self.reach(None)
-
-    def reach(self, but_for):
-        """The largest size that a trusted key has signed which counts at that size, but for one of them."""
-        for note in reversed(self.notes):
-            if any(key is not but_for and note[1] <= key.limit and self.verdict(note, key) == "signed" for key in self.keys):
-                return note[1]
-        return 0
+    def is_signed(self, change):
+        """Whether a key other than the one that changes signed a change, and counts at its place."""
+        try:
+            name, ident, data = read_signature(change["signature"] or "")
+        except ValueError:
+            return False
+        for key in self.keys:
+            if ((key.name, key.id) == (name, ident) and name == self.origin and change["seq"] < key.limit
+                    and key.text != change["vkey"]):
+                place = (id(change), key.text)
+                if place not in self.checked:
+                    size = "" if change["last_trusted_size"] is None else " %d" % change["last_trusted_size"]
+                    text = "cairn key change v1\norigin %s\n%s %s%s\n" % (self.origin, change["op"], change["vkey"], size)
+                    self.checked[place] = signed(key.public, text.encode(), data)
+                if self.checked[place]:
+                    return True
+        return False
 
     def verdict(self, note, key):
-        if (note[1], key.text) not in self.known:
-            origin, _, _, body, signatures = note
-            lines = [data for name, ident, data in signatures if (name, ident) == (key.name, key.id)]
-            verdict = "signed" if lines and key.name == origin else None
-            if not all(signed(key.public, body.encode(), data) for data in lines):
-                verdict = "forged"
-            self.known[note[1], key.text] = verdict
-        return self.known[note[1], key.text]
+        origin, _, _, body, signatures = note
+        lines = [data for name, ident, data in signatures if (name, ident) == (key.name, key.id)]
+        if not all(signed(key.public, body.encode(), data) for data in lines):
+            return "forged"
+        return "signed" if lines and key.name == origin else None
 
     def judge(self, note):
         """The keys that signed a checkpoint and count, and what is wrong with its signatures."""
@@ -580,15 +576,12 @@ class Verifier:
             if "leaf" in line and in_entries:
                 self.entry(line)
             elif "leaf" not in line and "checkpoint" in line and not keys_seen:
-                if not set(line) <= {"checkpoint", "consistency"} or not isinstance(line["checkpoint"], str):
+                if set(line) != {"checkpoint"} or not isinstance(line["checkpoint"], str):
                     raise Malformed("is not understood")
-                proof = hashes(line["consistency"]) if "consistency" in line else None
-                if self.full and proof is not None:
-                    raise Malformed("has a proof, in a bundle of the whole log")
                 if in_entries:
                     in_entries = False
                     self.close_entries()
-                self.checkpoint(line["checkpoint"], proof)
+                self.checkpoint(line["checkpoint"])
             elif set(line) == {"keys"} and fits(line["keys"], "L") and not in_entries and not keys_seen:
                 keys_seen = True
             elif set(line) == {"manifest"} and keys_seen:
@@ -876,6 +869,27 @@ class Verifier:
     def key(self, leaf, line):
         self.changes.append(leaf)
 
+    def review(self, leaf, line):
+        def wrong(reason, field, what):
+            message = "`%s` of review `%s` %s" % (field, leaf["review_id"], what)
+            return Finding(reason, "review", message, leaf["seq"], leaf["review_id"], field)
+        target, place = leaf["target_id"], None
+        if leaf["target_kind"] == "brief" and target in self.briefs:
+            place = self.briefs[target][1]
+        elif leaf["target_kind"] == "thought" and sha(target.encode())[:16] in self.thoughts:
+            place = self.thoughts[sha(target.encode())[:16]][0]
+        if place != leaf["target_seq"]:
+            raise wrong("missing_record", "target_seq", "is not that of the earlier thought or brief it names")
+        if line["text"] is None:
+            raise wrong("missing_record", "text", "is gone")
+        if line["salt"] is None:
+            raise wrong("leaf_mismatch", "salt", "is missing")
+        text = line["text"].encode()
+        if hmac.new(hex_bytes(line["salt"]), text, hashlib.sha256).hexdigest() != leaf["text_commitment"]:
+            raise wrong("content_hash_mismatch", "text", "is not the one that was recorded")
+        if len(text) != leaf["text_length"]:
+            raise wrong("leaf_mismatch", "text", "has another length")
+
     def continuation(self, leaf, line): pass
 
     def redaction(self, leaf, line):
@@ -940,7 +954,7 @@ class Verifier:
             message = "`context_id` of context %d is named by no thought of the bundle" % number
             self.findings.append(Finding("leaf_mismatch", "context", message, seq, str(number), "context_id"))
 
-    def checkpoint(self, note, proof):
+    def checkpoint(self, note):
         def wrong(message, field=None):
             self.stands = False
             self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field=field))
@@ -964,9 +978,8 @@ class Verifier:
                 wrong("the root of %s is not that of the entries" % what, "root")
         if size == self.size and root != self.root:
             wrong("the root of %s is not that of the bundle" % what, "root")
-        elif not self.full and (size != self.size or proof is not None):
-            if not consistent(size, self.size, root, self.root, proof or []):
-                wrong("the log of the bundle does not extend %s, or no proof shows it" % what, "root")
+        elif not self.full and size != self.size:
+            wrong("%s is not the one that the bundle stands on" % what, "size")
         self.checkpoints.append(size)
         if self.stands:
             self.sound.append((origin, size, root, body, signatures))
@@ -994,7 +1007,11 @@ class Verifier:
         if last != self.size:
             message = "the last checkpoint is of size %d, the bundle of size %d" % (last, self.size)
             self.findings.append(Finding("checkpoint_mismatch", "checkpoint", message, field="size"))
-        trust = Trust(self.keys, self.changes, self.sound)
+        trust = Trust(self.header["origin"], self.keys, self.changes)
+        for change in trust.strange if self.keys else []:
+            message = "log entry %d says %s of the key `%s`, and no key that counts there has signed that" % (
+                change["seq"], change["op"], change["vkey"])
+            self.findings.append(Finding("checkpoint_mismatch", "log", message, change["seq"], field="signature"))
         for note in self.sound if self.keys else []:
             signers, wrong = trust.judge(note)
             self.signed += bool(signers)

@@ -91,6 +91,10 @@ impl EntryHead {
                 head.id = text(entry.target_id);
                 Some(entry.created_at.to_string())
             }
+            Entry::Review(entry) => {
+                head.id = text(entry.review_id);
+                text(entry.created_at)
+            }
             Entry::Genesis(entry) => text(entry.timestamp),
             Entry::Key(entry) => text(entry.created_at),
             Entry::Continuation(entry) => text(entry.created_at),

@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -250,7 +249,7 @@ impl Cairn {
                 clock: inner.clock.clone(),
                 failure: inner.checkpoint_failure.clone(),
                 introduced: OnceLock::new(),
-                own_keys_to: AtomicU64::new(0),
+                covered: Mutex::new(None),
                 unsigned: Mutex::new(None),
             };
             Ok(Running { checkpoints: Checkpoints::start(maker, messages, queue, inner.automatic), writer })
@@ -538,10 +537,15 @@ pub(crate) fn salt_for(metadata: Option<&str>) -> Result<Option<Salt>> {
     if metadata.is_none() {
         return Ok(None);
     }
+    new_salt().map(Some)
+}
+
+/// Random bytes that keep a commitment from being guessed.
+pub(crate) fn new_salt() -> Result<Salt> {
     let mut salt = Salt::default();
     getrandom::fill(&mut salt)
         .map_err(|error| StoreError::Other(format!("the system gave no random numbers: {error}")))?;
-    Ok(Some(salt))
+    Ok(salt)
 }
 
 fn finish(recorded: Result<Recorded>) -> Result<Thought> {

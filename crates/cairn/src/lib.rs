@@ -43,6 +43,7 @@ mod options;
 mod proof;
 mod read;
 mod redact;
+mod review;
 mod roadmap;
 mod seal;
 mod search;
@@ -84,6 +85,7 @@ pub use proof::{
 };
 pub use read::{ActionThought, Filter, Listing, Page};
 pub use redact::{Redact, Redacted};
+pub use review::{NewReview, Review};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
 pub use search::{MATCH_END, MATCH_START, SearchHit, SearchQuery, SearchResults};
 pub use sessions::{ListedSession, SessionsPage, TypeCounts};

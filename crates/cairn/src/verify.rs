@@ -10,6 +10,7 @@ mod fold;
 mod memory;
 mod record;
 mod redaction;
+mod review;
 mod time;
 mod trust;
 mod whole;
@@ -255,7 +256,7 @@ pub(crate) use memory::verify_brief as verify_brief_entry;
 /// The contents that an event names.
 pub(crate) use memory::{bodies_of, named_bodies};
 /// Whose signatures count.
-pub(crate) use trust::Trust;
+pub(crate) use trust::{Trust, source};
 /// Names entries that are not there.
 pub(crate) use whole::missing as missing_entries;
 

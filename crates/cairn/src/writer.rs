@@ -11,6 +11,7 @@ mod heads;
 mod memory;
 mod redact;
 mod repeated;
+mod review;
 mod step;
 mod token;
 
@@ -38,6 +39,7 @@ pub(crate) use capture::Capture;
 use heads::Heads;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
 pub(crate) use redact::{Blanked, RedactRequest};
+pub(crate) use review::ReviewRequest;
 pub(crate) use step::Step;
 
 /// The most writes in one transaction.

@@ -9,6 +9,9 @@ mod activity;
 /// Twenty attacks, and which layer notices.
 #[path = "it/attacks.rs"]
 mod attacks;
+/// No work grows with the log.
+#[path = "it/background.rs"]
+mod background;
 /// Trees of large sessions, one branch at a time.
 #[path = "it/branch.rs"]
 mod branch;
@@ -68,6 +71,9 @@ mod record;
 /// Redaction: what stays, what goes, and that it is gone from the files.
 #[path = "it/redact.rs"]
 mod redact;
+/// Reviews of thoughts and briefs.
+#[path = "it/review.rs"]
+mod review;
 /// Roadmaps on disk: every form, every flaw, every trick.
 #[path = "it/roadmap.rs"]
 mod roadmap;

@@ -21,6 +21,8 @@ pub(crate) struct Args {
 enum Command {
     Show(show::Args),
     New(new::Args),
+    Add(change::AddArgs),
+    Retire(change::RetireArgs),
     Rotate(change::RotateArgs),
     Revoke(change::RevokeArgs),
 }
@@ -29,6 +31,8 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     match &args.command {
         Command::Show(args) => show::run(args, app),
         Command::New(args) => new::run(args, app),
+        Command::Add(args) => change::add_key(args, app),
+        Command::Retire(args) => change::retire_key(args, app),
         Command::Rotate(args) => change::rotate(args, app),
         Command::Revoke(args) => change::revoke(args, app),
     }

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use cairn::core::entry::KeyStatement;
 use cairn::core::log::{Checkpoint, CheckpointNote, Growth};
 use cairn::core::note::{Signature, VerifyingKey};
 use cairn::{GrowthProof, Signer};
@@ -140,6 +141,14 @@ impl Signer for SocketSigner {
     fn first_key(&self, origin: &str) -> Result<VerifyingKey, String> {
         let made = self.keys_after("MAKE", origin)?.into_iter().next();
         made.ok_or_else(|| "the signer made no key".to_string())
+    }
+
+    /// A signer answers those whom it keeps away from the key: they must not have it vouch for a key of their own.
+    fn sign_change(&self, _: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
+        Err(format!(
+            "the signer at `{}` signs checkpoints alone; change the key as the user who runs it, with its key files",
+            self.path.display()
+        ))
     }
 }
 

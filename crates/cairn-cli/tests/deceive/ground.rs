@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cairn::core::entry::KeyOp;
 use cairn::core::session::event::SummaryKind;
 use cairn::{
-    BriefRequest, Cairn, Durability, Filter, KeyChange, KeyFolder, LostLog, NewSession, NewThought, NewToken,
-    Options, Redact, SearchQuery, Sha, Source, ThoughtType, Timestamp, TokenScope,
+    BriefRequest, Cairn, Durability, Filter, KeyChange, KeyFolder, LostLog, NewReview, NewSession,
+    NewThought, NewToken, Options, Redact, SearchQuery, Sha, Source, ThoughtType, Timestamp, TokenScope,
 };
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
@@ -103,6 +103,11 @@ fn build(folder: &Path, path: &Path) {
     thoughts(&cairn);
     plans(&cairn, folder);
     memory(&cairn);
+    for thought in cairn.list(&Filter::default()).unwrap().records.iter().take(3) {
+        let (target, text) = (thought.id.to_string(), format!("seen: {}", thought.id));
+        let verdict = cairn::core::entry::ReviewVerdict::Noted;
+        cairn.add_review(NewReview { target, verdict, text, actor: "ann".into() }).unwrap();
+    }
     cairn.checkpoint().unwrap();
     // One key takes over from another.
     let origin = cairn.status().unwrap().origin;

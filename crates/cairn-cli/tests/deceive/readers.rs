@@ -212,8 +212,8 @@ fn command_calls(name: &str, names: &Names) -> Option<Vec<Vec<String>>> {
         // These write, serve, or do not look at the database.
         "init" | "demo" | "mcp" | "serve" | "record" | "redact" | "checkpoint" | "import"
         | "verify-bundle" | "completions" | "backup" | "copy" | "roadmap add" | "context create"
-        | "context ensure" | "key new" | "key rotate" | "key revoke" | "log new" | "witness add"
-        | "witness publish" | "witness remove" => Vec::new(),
+        | "context ensure" | "key new" | "key add" | "key retire" | "key rotate" | "key revoke"
+        | "log new" | "witness add" | "witness publish" | "witness remove" => Vec::new(),
         // Access is no evidence.
         name if name.starts_with("token ") => Vec::new(),
         // Another key's work, and settings of this machine.

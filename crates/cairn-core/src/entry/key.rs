@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declare::entry;
 use super::field::{Text, word};
+use crate::note::{Signature, Verdict, VerifyingKey, verdict};
 
 /// What happens to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,8 +55,61 @@ entry! {
         reason: Option<Text<'a>>,
         /// Position in the log.
         seq: u64,
+        /// A signature line over the [`KeyStatement`] of this change, by another key of the log. The first key of a log
+        /// has none.
+        signature: Option<Text<'a>>,
         /// The public key.
         vkey: Text<'a>,
+    }
+}
+
+impl KeyEntry<'_> {
+    /// The signature, if there is a readable one.
+    pub fn signed(&self) -> Option<Signature> {
+        self.signature.as_deref()?.parse().ok()
+    }
+
+    /// Tells whether `key` signed this change of the keys of the log `origin`.
+    pub fn is_signed_by(&self, key: &VerifyingKey, origin: &str) -> bool {
+        let KeyEntry { op, vkey, last_trusted_size, .. } = self;
+        let statement = KeyStatement { origin, op: *op, vkey, last_trusted_size: *last_trusted_size };
+        self.signed().is_some_and(|signature| statement.is_signed_by(key, &signature))
+    }
+}
+
+/// The part of a change of keys that a key of the log signs.
+///
+/// ```text
+/// cairn key change v1
+/// origin example.org/log
+/// add example.org/log+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW
+/// ```
+///
+/// The end of a key adds a space and the last trusted size to the third line. No checkpoint reads like this: its second
+/// line is a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyStatement<'a> {
+    /// The name of the log.
+    pub origin: &'a str,
+    /// What happens to the key.
+    pub op: KeyOp,
+    /// The public key.
+    pub vkey: &'a str,
+    /// Up to which size its signatures count.
+    pub last_trusted_size: Option<u64>,
+}
+
+impl KeyStatement<'_> {
+    /// The text that is signed.
+    pub fn text(&self) -> String {
+        let KeyStatement { origin, op, vkey, last_trusted_size } = self;
+        let size = last_trusted_size.map(|size| format!(" {size}")).unwrap_or_default();
+        format!("cairn key change v1\norigin {origin}\n{op} {vkey}{size}\n")
+    }
+
+    /// Tells whether `signature` is one of `key` over this statement.
+    pub fn is_signed_by(&self, key: &VerifyingKey, signature: &Signature) -> bool {
+        verdict(&self.text(), std::slice::from_ref(signature), key) == Verdict::Signed
     }
 }
 
@@ -63,6 +117,7 @@ entry! {
 mod tests {
     use super::*;
     use crate::hash::Sha;
+    use crate::note::SigningKey;
 
     /// The format is a promise: this digest, computed with Python's `json` and `hashlib`, never changes while
     /// `v` is 1.
@@ -75,15 +130,43 @@ mod tests {
             op: KeyOp::Add,
             reason: None,
             seq: 9,
+            signature: None,
             vkey: "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW".into(),
         };
         add.write(&mut bytes);
         let reason = Some("lost \"laptop\"".into());
-        KeyEntry { last_trusted_size: Some(8), op: KeyOp::Revoke, reason, seq: 10, ..add }.write(&mut bytes);
+        let signature = Some("— PeterNeumann AAAAAQI=".into());
+        KeyEntry { last_trusted_size: Some(8), op: KeyOp::Revoke, reason, seq: 10, signature, ..add }
+            .write(&mut bytes);
         assert_eq!(
             Sha::of(&bytes).to_string(),
-            "9cb508c5a2724888ce9b25361a7ab324a873fb971979c05a164a8b452990e31a"
+            "31ebfcaff8ee8392001acbc7fc6ffc7e0c46bdd264f732bb96b164f585cfdb14"
         );
+    }
+
+    /// The expected line comes from Python's `cryptography`, with the example key of Go's `sumdb/note`.
+    #[test]
+    fn a_change_is_signed_as_format_md_says() {
+        let peter = "PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz";
+        let peter: SigningKey = peter.parse().unwrap();
+        let vkey = peter.verifying_key().to_string();
+        let (origin, op, last_trusted_size) = ("PeterNeumann", KeyOp::Retire, Some(8));
+        let statement = KeyStatement { origin, op, vkey: &vkey, last_trusted_size };
+        let signature = peter.sign(&statement.text());
+        let line = "— PeterNeumann x08go/oZcBOAfduMrgZhbabZYdEBKY2Jzm46tiw9/3Cl5Ua6A4lTmf+V2yItevRBozM/eAZh2MyPOzno4PWhOx8r0gQ=";
+        assert_eq!(signature.to_string(), line);
+        assert!(statement.is_signed_by(peter.verifying_key(), &signature));
+        // Every part of the statement is signed.
+        for other in [
+            KeyStatement { origin: "PeterNeuman", ..statement },
+            KeyStatement { op: KeyOp::Revoke, ..statement },
+            KeyStatement { vkey: &vkey[1..], ..statement },
+            KeyStatement { last_trusted_size: Some(9), ..statement },
+            KeyStatement { last_trusted_size: None, ..statement },
+        ] {
+            assert!(!other.is_signed_by(peter.verifying_key(), &signature), "{other:?}");
+        }
+        assert!(statement.text().parse::<crate::log::Checkpoint>().is_err());
     }
 
     #[test]

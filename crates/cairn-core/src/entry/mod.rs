@@ -15,6 +15,7 @@ mod genesis;
 mod key;
 mod reader;
 mod redaction;
+mod review;
 mod snapshot;
 mod thought;
 
@@ -24,9 +25,10 @@ pub use declare::Difference;
 pub use event::EventEntry;
 pub use field::{Field, Text, from_column, texts, to_column};
 pub use genesis::Genesis;
-pub use key::{KeyEntry, KeyOp};
+pub use key::{KeyEntry, KeyOp, KeyStatement};
 pub use reader::EntryReader;
 pub use redaction::RedactionEntry;
+pub use review::{ReviewEntry, ReviewVerdict};
 pub use snapshot::SnapshotEntry;
 pub use thought::ThoughtEntry;
 
@@ -148,6 +150,8 @@ kinds! {
     Key = "key": KeyEntry,
     /// A record was blanked.
     Redaction = "redaction": RedactionEntry,
+    /// A person's statement about a record.
+    Review = "review": ReviewEntry,
     /// The log continues another one.
     Continuation = "continuation": ContinuationEntry,
 }
@@ -368,6 +372,7 @@ mod tests {
                 op: KeyOp::Revoke,
                 reason: None,
                 seq: 9,
+                signature: Some("— a AAAAAQI=".into()),
                 vkey: "a+b+c".into(),
             }),
             Entry::Redaction(RedactionEntry {
@@ -380,6 +385,18 @@ mod tests {
                 target_id: "r1".into(),
                 target_kind: EntryKind::Thought,
                 target_seq: 3,
+            }),
+            Entry::Review(ReviewEntry {
+                actor: "ann".into(),
+                created_at: created_at.clone(),
+                review_id: "v1".into(),
+                seq: 12,
+                target_id: "r1".into(),
+                target_kind: EntryKind::Thought,
+                target_seq: 3,
+                text_commitment: hash,
+                text_length: 7,
+                verdict: ReviewVerdict::Noted,
             }),
             Entry::Continuation(ContinuationEntry {
                 actor: "ann".into(),

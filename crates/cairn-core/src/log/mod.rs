@@ -9,6 +9,7 @@
 
 mod checkpoint;
 mod growth;
+mod keyring;
 mod lines;
 mod proof;
 mod receipt;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use checkpoint::{Checkpoint, CheckpointError, CheckpointNote, MAX_ORIGIN, Untrusted};
 pub use growth::{Growth, GrowthError};
+pub use keyring::{Keyring, TrustedKey};
 pub use lines::{LinesError, MAX_PROOF};
 pub use proof::{NodeSource, ProofError, consistency, inclusion, root, verify_consistency, verify_inclusion};
 pub use receipt::{Receipt, ReceiptError};

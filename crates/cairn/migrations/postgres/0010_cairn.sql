@@ -148,6 +148,20 @@ CREATE TABLE redaction (
   target_seq BIGINT NOT NULL UNIQUE
 );
 
+CREATE TABLE review (
+  seq         BIGINT PRIMARY KEY,
+  id          TEXT   COLLATE "C" NOT NULL UNIQUE,
+  target_kind TEXT   NOT NULL,
+  target_id   TEXT   COLLATE "C" NOT NULL,
+  target_seq  BIGINT NOT NULL,
+  verdict     TEXT   NOT NULL,
+  actor       TEXT   NOT NULL,
+  created_at  TEXT   NOT NULL,
+  text        TEXT,
+  salt        BYTEA
+);
+CREATE INDEX review_target ON review (target_id, seq);
+
 CREATE TABLE seal (
   seq BIGINT PRIMARY KEY,
   key BYTEA  NOT NULL
@@ -236,6 +250,8 @@ CREATE TRIGGER snapshot_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON snapsho
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed or deleted');
 CREATE TRIGGER redaction_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON redaction
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('redactions are write-once: they cannot be changed or deleted');
+CREATE TRIGGER review_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON review
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('reviews are write-once: they cannot be changed or deleted');
 CREATE TRIGGER thought_no_delete BEFORE DELETE OR TRUNCATE ON thought
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('thoughts are write-once: they cannot be deleted');
 CREATE TRIGGER brief_no_delete BEFORE DELETE OR TRUNCATE ON brief

@@ -219,6 +219,21 @@ CREATE TABLE redaction (
   target_seq INTEGER NOT NULL UNIQUE
 ) STRICT;
 
+-- What people say about thoughts and briefs. `salt` keeps the text from being guessed from what stands for it in the log.
+CREATE TABLE review (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT    NOT NULL UNIQUE,
+  target_kind TEXT    NOT NULL,
+  target_id   TEXT    NOT NULL,
+  target_seq  INTEGER NOT NULL,
+  verdict     TEXT    NOT NULL,
+  actor       TEXT    NOT NULL,
+  created_at  TEXT    NOT NULL,
+  text        TEXT,
+  salt        BLOB
+) STRICT;
+CREATE INDEX review_target ON review (target_id, seq);
+
 -- Keys of sealed contents, by the thought they open. Without its key a content is gone, and every hash still stands.
 CREATE TABLE seal (
   seq INTEGER PRIMARY KEY,
@@ -361,6 +376,12 @@ CREATE TRIGGER redaction_no_update BEFORE UPDATE ON redaction BEGIN
 END;
 CREATE TRIGGER redaction_no_delete BEFORE DELETE ON redaction BEGIN
   SELECT raise(ABORT, 'redactions are write-once: they cannot be deleted');
+END;
+CREATE TRIGGER review_no_update BEFORE UPDATE ON review BEGIN
+  SELECT raise(ABORT, 'reviews are write-once: they cannot be changed');
+END;
+CREATE TRIGGER review_no_delete BEFORE DELETE ON review BEGIN
+  SELECT raise(ABORT, 'reviews are write-once: they cannot be deleted');
 END;
 CREATE TRIGGER seal_no_update BEFORE UPDATE ON seal BEGIN
   SELECT raise(ABORT, 'the keys of sealed contents are write-once: they cannot be changed');

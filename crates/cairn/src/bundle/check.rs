@@ -129,6 +129,9 @@ impl Checker {
                 None
             }
             Leaf::Redaction(leaf) => self.redactions.add(&self.links, leaf.clone()),
+            Leaf::Review(leaf, text, salt) => {
+                records::review(&self.links, leaf, text.as_deref(), salt.as_ref())
+            }
             Leaf::Continuation(_) => None,
             Leaf::Unknown => {
                 let message = format!("the bytes of log entry {seq} are not those of any entry");

@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
 use cairn_core::entry::{
-    BriefEntry, ContinuationEntry, Entry as Logged, EventEntry, Genesis, KeyEntry, RedactionEntry, Salt,
-    SnapshotEntry, ThoughtEntry,
+    BriefEntry, ContinuationEntry, Entry as Logged, EventEntry, Genesis, KeyEntry, RedactionEntry,
+    ReviewEntry, Salt, SnapshotEntry, ThoughtEntry,
 };
 use cairn_core::thought::SEALED;
 use serde_json::{Map, Value};
@@ -40,6 +40,8 @@ pub enum Leaf {
     Key(KeyEntry<'static>),
     /// A redaction.
     Redaction(RedactionEntry<'static>),
+    /// A review, its text and the salt of the text's commitment.
+    Review(ReviewEntry<'static>, Option<String>, Option<Salt>),
     /// A continuation of another log.
     Continuation(ContinuationEntry<'static>),
     /// Something that no entry says.
@@ -55,6 +57,7 @@ impl Leaf {
             Leaf::Snapshot(_, parts) => of(&parts.data) + of(&parts.metadata),
             Leaf::Event(_, body, bodies) => of(body) + bodies.values().map(String::len).sum::<usize>(),
             Leaf::Brief(_, data) => of(data),
+            Leaf::Review(_, text, _) => of(text),
             _ => 0,
         }
     }
@@ -115,6 +118,7 @@ impl Entry {
             Leaf::Brief(leaf, _) => leaf.seq,
             Leaf::Key(leaf) => leaf.seq,
             Leaf::Redaction(leaf) => leaf.seq,
+            Leaf::Review(leaf, ..) => leaf.seq,
             Leaf::Continuation(leaf) => leaf.seq,
             Leaf::Unknown => return None,
         })
@@ -132,6 +136,7 @@ fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String>
         Some(Logged::Brief(entry)) => Leaf::Brief(entry, None),
         Some(Logged::Key(entry)) => Leaf::Key(entry),
         Some(Logged::Redaction(entry)) => Leaf::Redaction(entry),
+        Some(Logged::Review(entry)) => Leaf::Review(entry, None, None),
         Some(Logged::Continuation(entry)) => Leaf::Continuation(entry),
     };
     match &mut leaf {
@@ -155,6 +160,10 @@ fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String>
             *bodies = named(line)?;
         }
         Leaf::Brief(_, data) => *data = text(line, "data")?,
+        Leaf::Review(_, words, words_salt) => {
+            *words = text(line, "text")?;
+            *words_salt = salt(line)?;
+        }
         _ => {}
     }
     Ok(leaf)

@@ -6,8 +6,8 @@ use std::io::Write;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
-use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
-use cairn_core::log::{Checkpoint, CheckpointNote, consistency, inclusion};
+use cairn_core::entry::{Entry, EntryKind, KeyEntry};
+use cairn_core::log::{Checkpoint, CheckpointNote, inclusion};
 use cairn_core::note::VerifyingKey;
 use cairn_core::thought::SEALED;
 
@@ -288,6 +288,16 @@ impl<'a> Export<'a> {
                 end(&mut line);
                 line.end();
             })?,
+            EntryKind::Review => {
+                let stored = audit.review(seq)?.ok_or_else(gone)?;
+                let mut line = self.lines.object();
+                line.text("leaf", leaf);
+                end(&mut line);
+                line.hex_or_null("salt", stored.salt.as_deref())
+                    .text_or_null("text", stored.text.as_deref())
+                    .end();
+                true
+            }
             EntryKind::Genesis | EntryKind::Key | EntryKind::Redaction | EntryKind::Continuation => {
                 let mut line = self.lines.object();
                 line.text("leaf", leaf);
@@ -342,45 +352,10 @@ impl<'a> Export<'a> {
                 }
             })?;
             written?;
-        } else {
-            for (size, note) in self.bridges()? {
-                let proof = consistency(size, self.stated.head.size, &mut self.nodes)
-                    .map_err(|error| damaged(error.to_string()))?;
-                let proof: Vec<String> = proof.iter().map(|hash| STANDARD.encode(hash.0)).collect();
-                self.checkpoints += 1;
-                let mut line = self.lines.object();
-                line.text("checkpoint", &note).texts("consistency", proof.iter().map(String::as_str)).end();
-                self.lines.end()?;
-            }
         }
         self.checkpoints += 1;
         self.lines.object().text("checkpoint", &self.stated.note).end();
         self.lines.end()
-    }
-
-    /// For each key but the first, the first signed checkpoint that covers its entry: by those, whoever trusts an older
-    /// key follows to the one that signed the last.
-    fn bridges(&self) -> Result<BTreeMap<u64, String>> {
-        let mut added = Vec::new();
-        self.audit.about_log(EntryKind::Key, &mut |seq, leaf| {
-            if matches!(Entry::parse(leaf), Some(Entry::Key(KeyEntry { op: KeyOp::Add, .. }))) {
-                added.push(seq);
-            }
-        })?;
-        let mut bridges = BTreeMap::new();
-        let mut waiting = added.into_iter().skip(1).peekable();
-        self.audit.checkpoints(&mut |size, note| {
-            let size = size.unsigned_abs();
-            let covers = |seq: &u64| *seq < size;
-            if size < self.stated.head.size
-                && waiting.peek().is_some_and(covers)
-                && note.parse().is_ok_and(|note: CheckpointNote| note.is_signed())
-            {
-                while waiting.next_if(covers).is_some() {}
-                bridges.insert(size, note.to_string());
-            }
-        })?;
-        Ok(bridges)
     }
 
     /// Writes the keys that the log names, and returns them.

@@ -41,6 +41,7 @@ impl<'a> Members<'a> {
             | Entry::Snapshot(_)
             | Entry::Key(_)
             | Entry::Redaction(_)
+            | Entry::Review(_)
             | Entry::Continuation(_) => return Ok(()),
         };
         let belongs = match (session, task) {

@@ -8,7 +8,6 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::entry::hashes;
 use super::{FORMAT, MAX_LINE, Selection};
 
 /// Why reading stopped.
@@ -24,8 +23,8 @@ pub enum Stop {
 pub enum Line {
     /// An entry of the log: the fields of the line.
     Entry(Map<String, Value>),
-    /// A checkpoint's note, and the proof that the log grew from it into that of the bundle.
-    Checkpoint(String, Option<Vec<Sha>>),
+    /// The note of a checkpoint.
+    Checkpoint(String),
     /// Public keys, for information.
     Keys,
     /// The last line, and the hash of everything before it.
@@ -73,18 +72,11 @@ pub struct Manifest {
 #[serde(deny_unknown_fields)]
 struct CheckpointLine {
     checkpoint: String,
-    #[serde(default, deserialize_with = "some")]
-    consistency: Option<Value>,
 }
 
 /// A field that may be null must be there.
 fn null_or<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Selection>, D::Error> {
     Option::deserialize(deserializer)
-}
-
-/// A field that is there must not be null.
-fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -138,10 +130,7 @@ impl<R: BufRead> Lines<R> {
         let line = if map.contains_key("leaf") {
             Line::Entry(std::mem::take(&mut map))
         } else if map.contains_key("checkpoint") {
-            let CheckpointLine { checkpoint, consistency } = self.typed(Value::Object(map))?;
-            let wrong = || self.malformed("has a proof that is not a list of hashes in base64");
-            let consistency = consistency.map(|list| hashes(&list).ok_or_else(wrong)).transpose()?;
-            Line::Checkpoint(checkpoint, consistency)
+            Line::Checkpoint(self.typed::<CheckpointLine>(Value::Object(map))?.checkpoint)
         } else if map.contains_key("keys") {
             self.typed::<KeysLine>(Value::Object(map))?;
             Line::Keys

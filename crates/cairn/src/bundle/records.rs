@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use cairn_core::entry::{BriefEntry, EventEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment};
+use cairn_core::entry::{
+    BriefEntry, EntryKind, EventEntry, ReviewEntry, Salt, SnapshotEntry, ThoughtEntry, metadata_commitment,
+};
 use cairn_core::session::Event;
 use cairn_core::session::event::EventError;
 use cairn_core::thought::{TaskLink, ThoughtType, WrongLink, chain_hash, task_hash, wrong_links};
@@ -12,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::entry::{SnapshotParts, ThoughtParts};
 use super::links::{Links, Step};
+use crate::review::commitment;
 use crate::seal;
 use crate::verify::{Finding, Reason, bodies_of};
 
@@ -363,6 +366,41 @@ pub fn brief(links: &mut Links, leaf: &BriefEntry<'_>, data: Option<&str>) -> Op
     found.map(|wrong| Finding {
         id: Some(leaf.brief_id.to_string()),
         ..wrong.finding(&format!("brief `{}`", leaf.brief_id), leaf.seq)
+    })
+}
+
+/// The first thing wrong with a review.
+pub fn review(
+    links: &Links,
+    leaf: &ReviewEntry<'_>,
+    text: Option<&str>,
+    salt: Option<&Salt>,
+) -> Option<Finding> {
+    const T: &str = "review";
+    let targets = [EntryKind::Thought, EntryKind::Brief];
+    let is_target = targets.contains(&leaf.target_kind)
+        && links.place(leaf.target_kind, &leaf.target_id) == Some(leaf.target_seq);
+    let found = match (text, salt) {
+        _ if !is_target => {
+            let expected = "that of the earlier thought or brief it names";
+            wrong(Reason::MissingRecord, T, "target_seq", expected, leaf.target_seq)
+        }
+        (None, _) => wrong(Reason::MissingRecord, T, "text", "its text", "nothing"),
+        (Some(_), None) => wrong(Reason::LeafMismatch, T, "salt", "the salt of its text", "nothing"),
+        (Some(text), Some(salt)) => {
+            let actual = commitment(salt, text);
+            if actual != leaf.text_commitment {
+                wrong(Reason::ContentHashMismatch, T, "text", leaf.text_commitment, actual)
+            } else if text.len() as u64 != leaf.text_length {
+                wrong(Reason::LeafMismatch, T, "text", format!("{} bytes", leaf.text_length), text.len())
+            } else {
+                None
+            }
+        }
+    };
+    found.map(|wrong| Finding {
+        id: Some(leaf.review_id.to_string()),
+        ..wrong.finding(&format!("review `{}`", leaf.review_id), leaf.seq)
     })
 }
 

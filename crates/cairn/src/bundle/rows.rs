@@ -11,8 +11,8 @@ use cairn_core::log::{Edge, leaf_hash};
 
 use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
 use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, RoadmapHead, SessionHead, StoreError, Target,
-    TaskHead, ThoughtRow,
+    Append, BriefRow, ContextRow, EventRow, MemoryHead, ReviewRow, RoadmapHead, SessionHead, StoreError,
+    Target, TaskHead, ThoughtRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -74,6 +74,21 @@ impl<'a> Rows<'a> {
             Leaf::Redaction(leaf) => {
                 self.tx.insert_redaction(leaf.seq, leaf.target_seq)?;
                 EntryKind::Redaction
+            }
+            Leaf::Review(leaf, text, salt) => {
+                self.tx.insert_review(&ReviewRow {
+                    seq: leaf.seq,
+                    id: &leaf.review_id,
+                    target_kind: leaf.target_kind.as_str(),
+                    target_id: &leaf.target_id,
+                    target_seq: leaf.target_seq,
+                    verdict: leaf.verdict.as_str(),
+                    actor: &leaf.actor,
+                    created_at: &leaf.created_at,
+                    text: text.as_deref(),
+                    salt: salt.as_ref().map(|salt| &salt[..]),
+                })?;
+                EntryKind::Review
             }
             Leaf::Continuation(_) => EntryKind::Continuation,
             Leaf::Unknown => return Err(StoreError::Other("there is no such kind of entry".into())),

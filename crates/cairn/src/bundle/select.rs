@@ -54,6 +54,8 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
             about.push(seq);
         }
     })?;
+    let of_chosen = |(seq, target): &(u64, u64)| *seq < size && chosen.contains(target);
+    about.extend(audit.review_places()?.into_iter().filter(of_chosen).map(|(seq, _)| seq));
     audit.about_log(EntryKind::Key, &mut |seq, _| {
         if seq < size {
             about.push(seq);

@@ -64,6 +64,14 @@ pub fn entry(audit: &dyn Audit, scanned: &Scanned<'_>) -> Result<Entry> {
         Ok(EntryKind::Brief) => {
             audit.brief(seq, &mut |stored| drop(line.insert("data".into(), text(stored.data))))?
         }
+        Ok(EntryKind::Review) => match audit.review(seq)? {
+            None => false,
+            Some(stored) => {
+                line.insert("text".into(), text(stored.text.as_deref()));
+                line.insert("salt".into(), hex(stored.salt.as_deref()));
+                true
+            }
+        },
         _ => true,
     };
     if !found {

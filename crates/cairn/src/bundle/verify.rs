@@ -124,16 +124,12 @@ fn follow<R: BufRead>(
                     progress(Progress { done, total: total.max(done), what: "entries" });
                 }
             }
-            Some(Line::Checkpoint(note, consistency)) if !keys_seen => {
-                if checker.header.full && consistency.is_some() {
-                    return Ok(Some(lines.malformed("has a proof, in a bundle of the whole log")));
-                }
+            Some(Line::Checkpoint(note)) if !keys_seen => {
                 if in_entries {
                     in_entries = false;
                     checker.close(findings);
                 }
-                let found =
-                    checkpoints.add(note, consistency.as_deref(), &checker.header, checker.all_leaves());
+                let found = checkpoints.add(note, &checker.header, checker.all_leaves());
                 found.into_iter().for_each(|finding| findings.add(finding));
             }
             Some(Line::Keys) if !in_entries && !keys_seen => keys_seen = true,

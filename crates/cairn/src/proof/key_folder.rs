@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use cairn_core::entry::KeyStatement;
 use cairn_core::log::Checkpoint;
 use cairn_core::note::{Signature, SigningKey, VerifyingKey};
 
@@ -54,6 +55,15 @@ impl KeyFolder {
         sync_folder(&self.folder)
     }
 
+    /// The present key, if there is one, and the one that will replace it.
+    fn load_both(&self, origin: &str) -> Result<Vec<SigningKey>, String> {
+        let next = || load(&self.next_path(origin)).map(Option::into_iter);
+        match load(&self.path(origin))? {
+            Some(key) => Ok([key].into_iter().chain(next()?).collect()),
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn make(&self, path: &Path, origin: &str) -> Result<SigningKey, String> {
         private_folder(&self.folder)?;
         let key = random_key(origin)?;
@@ -74,14 +84,15 @@ impl Signer for KeyFolder {
     // Read anew each time: another process may have put another key in its place.
     fn sign(&self, checkpoint: &Checkpoint, _: &mut GrowthProof<'_>) -> Result<Vec<Signature>, String> {
         let (origin, body) = (checkpoint.origin(), checkpoint.body());
-        let key = load(&self.path(origin))?.ok_or_else(|| format!("there is no key of `{origin}` here"))?;
-        let next = load(&self.next_path(origin))?;
-        Ok([Some(key), next].iter().flatten().map(|key| key.sign(&body)).collect())
+        let keys = self.load_both(origin)?;
+        if keys.is_empty() {
+            return Err(format!("there is no key of `{origin}` here"));
+        }
+        Ok(keys.iter().map(|key| key.sign(&body)).collect())
     }
 
     fn keys(&self, origin: &str) -> Result<Vec<VerifyingKey>, String> {
-        let both = [load(&self.path(origin))?, load(&self.next_path(origin))?];
-        Ok(both.iter().flatten().map(|key| key.verifying_key().clone()).collect())
+        Ok(self.load_both(origin)?.iter().map(|key| key.verifying_key().clone()).collect())
     }
 
     fn first_key(&self, origin: &str) -> Result<VerifyingKey, String> {
@@ -91,6 +102,11 @@ impl Signer for KeyFolder {
             None => self.make(&path, origin)?,
         };
         Ok(key.verifying_key().clone())
+    }
+
+    fn sign_change(&self, statement: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
+        let text = statement.text();
+        Ok(self.load_both(statement.origin)?.iter().map(|key| key.sign(&text)).collect())
     }
 }
 

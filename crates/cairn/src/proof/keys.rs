@@ -5,6 +5,7 @@ use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
 use cairn_core::note::VerifyingKey;
 use serde::Serialize;
 
+use super::endorse::endorse;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::Store;
@@ -40,6 +41,8 @@ pub struct RecordedKeyChange {
     pub reason: Option<String>,
     /// When.
     pub created_at: String,
+    /// The signature line of the key that vouches for it.
+    pub signature: Option<String>,
 }
 
 /// A log whose newest part was lost, and which another one continues.
@@ -58,22 +61,41 @@ pub struct LostLog {
 }
 
 impl Cairn {
-    /// Records a change of the log's keys; returns its position in the log.
+    /// Records a change of the log's keys, signed by a key of this handle's signer; returns its position in the log.
+    ///
+    /// An `add` is signed by a key that the log trusts, unless it is the first. The end of a key is signed by another one.
+    /// Where the signer has no such key, the change is refused.
     pub fn change_key(&self, change: KeyChange) -> Result<u64> {
         if let Some(reason) = &change.reason {
             words("reason", reason)?;
         }
-        let size = self.inner.store.head()?.size;
-        if change.last_trusted_size.is_some_and(|last| last > size) {
-            let message = format!("must be at most {size}, the size of the log");
-            return Err(Error::invalid("last_trusted_size", message));
+        let head = self.inner.store.head()?;
+        match (change.op, change.last_trusted_size) {
+            (KeyOp::Add, Some(_)) => {
+                return Err(Error::invalid("last_trusted_size", "a key that is added has none"));
+            }
+            (KeyOp::Retire | KeyOp::Revoke, None) => {
+                return Err(Error::invalid("last_trusted_size", "must be given for the end of a key"));
+            }
+            (_, Some(last)) if last > head.size => {
+                let message = format!("must be at most {}, the size of the log", head.size);
+                return Err(Error::invalid("last_trusted_size", message));
+            }
+            _ => {}
         }
-        self.writer()?.write_now(move |step| step.append_key(&change))
+        let origin = &head.origin;
+        if change.key.name() != origin {
+            let message = format!("the key is for the log `{}`, and this is `{origin}`", change.key.name());
+            return Err(Error::invalid("key", message));
+        }
+        let signer = self.inner.signer.as_deref();
+        let endorsement = endorse(&change, origin, signer, &key_entries(&*self.inner.store)?)?;
+        self.writer()?.write_now(move |step| step.append_key(&change, &endorsement))
     }
 
     /// The changes of keys that the log records, oldest first.
     pub fn key_changes(&self) -> Result<Vec<RecordedKeyChange>> {
-        key_changes(&*self.inner.store)
+        Ok(key_entries(&*self.inner.store)?.into_iter().map(Into::into).collect())
     }
 
     /// The log that this one continues, as its second entry says.
@@ -105,25 +127,28 @@ impl Cairn {
 }
 
 /// The changes of keys in the log, each at the place where it stands, whatever it says of that itself.
-pub(super) fn key_changes(store: &dyn Store) -> Result<Vec<RecordedKeyChange>> {
+pub(super) fn key_entries(store: &dyn Store) -> Result<Vec<KeyEntry<'static>>> {
     let mut changes = Vec::new();
     store.audit()?.about_log(EntryKind::Key, &mut |seq, leaf| {
-        changes.extend(RecordedKeyChange::read(seq, leaf));
+        if let Some(Entry::Key(change)) = Entry::parse(leaf) {
+            changes.push(KeyEntry { seq, ..change.into_owned() });
+        }
     })?;
     Ok(changes)
 }
 
-impl RecordedKeyChange {
-    /// Reads the bytes of the entry at `seq`; none if they are not those of a change of keys.
-    pub(super) fn read(seq: u64, leaf: &[u8]) -> Option<RecordedKeyChange> {
-        let Some(Entry::Key(KeyEntry { created_at, last_trusted_size, op, reason, vkey, .. })) =
-            Entry::parse(leaf)
-        else {
-            return None;
-        };
-        let reason = reason.map(|reason| reason.into_owned());
-        let (vkey, created_at) = (vkey.into_owned(), created_at.into_owned());
-        Some(RecordedKeyChange { seq, op, vkey, last_trusted_size, reason, created_at })
+impl From<KeyEntry<'static>> for RecordedKeyChange {
+    fn from(entry: KeyEntry<'static>) -> RecordedKeyChange {
+        let KeyEntry { created_at, last_trusted_size, op, reason, seq, signature, vkey } = entry;
+        RecordedKeyChange {
+            seq,
+            op,
+            vkey: vkey.into_owned(),
+            last_trusted_size,
+            reason: reason.map(Into::into),
+            created_at: created_at.into_owned(),
+            signature: signature.map(Into::into),
+        }
     }
 }
 

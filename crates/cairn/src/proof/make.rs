@@ -2,7 +2,6 @@
 //! outside.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cairn_core::Sha;
@@ -11,18 +10,14 @@ use cairn_core::log::{Checkpoint, CheckpointNote, Edge, NodeSource, consistency,
 use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
-use super::keys::{RecordedKeyChange, key_changes};
+use super::keys::key_entries;
 use super::signer::Signer;
-use super::strange::strange;
 use super::{Stated, proof_error};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::store::{LogHead, Store, StoreError};
 use crate::tree;
 use crate::writer::Writer;
-
-/// How an entry about keys can be told from others without reading all of it.
-const KEY_ENTRY: &[u8] = b"\"kind\":\"key\"";
 
 /// What it takes to make checkpoints.
 pub(crate) struct Maker {
@@ -35,8 +30,8 @@ pub(crate) struct Maker {
     pub failure: Arc<Mutex<Option<String>>>,
     /// Whether the log was seen to know a key of the signer's.
     pub introduced: OnceLock<()>,
-    /// Up to where it was seen that no stranger's key is introduced since the signer's last checkpoint.
-    pub own_keys_to: AtomicU64,
+    /// The newest checkpoint of this process: what it covers is not read again.
+    pub covered: Mutex<Option<Checkpoint>>,
     /// Why checkpoints are not signed although there is a signer.
     pub unsigned: Mutex<Option<String>>,
 }
@@ -68,21 +63,17 @@ impl Maker {
             .transpose()
             .map_err(not_signed)?
             .unwrap_or_default();
-        let vouched = self.vouched_to(&ours, head.size)?;
-        let stated_before = before.as_ref().map(CheckpointNote::checkpoint);
-        let (root, added) = self.recompute(stated_before, vouched, head.size)?;
+        let root = self.recompute(self.base(before.as_ref(), &ours)?.as_ref(), head.size)?;
         if root != head.root {
             return Err(not_matching(head.size));
         }
         let checkpoint = Checkpoint::new(&head.origin, head.size, root)
             .map_err(|error| StoreError::Other(format!("the log cannot be stated: {error}")))?;
-        if signer.is_some() {
-            self.refuse_strange_keys(&ours, &added, &checkpoint)?;
-        }
         let (note, keys) = self.sign(signer, &checkpoint)?;
         let stated = Stated::of(&note);
         let (size, text) = (stated.size, stated.note.clone());
         self.writer.write_now(move |step| step.state(size, &text))?;
+        *self.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(checkpoint);
         // Whoever remembers the key expects to find a checkpoint that it signed.
         self.store.sync()?;
         self.remember(&stated, &keys)?;
@@ -118,8 +109,8 @@ impl Maker {
 
     /// The keys that the log introduces.
     fn known_keys(&self) -> Result<Vec<String>> {
-        let added = key_changes(&*self.store)?.into_iter().filter(|change| change.op == KeyOp::Add);
-        Ok(added.map(|change| change.vkey).collect())
+        let added = key_entries(&*self.store)?.into_iter().filter(|change| change.op == KeyOp::Add);
+        Ok(added.map(|change| change.vkey.into_owned()).collect())
     }
 
     /// Remembers why an automatic checkpoint was not made, or that one was.
@@ -135,97 +126,50 @@ impl Maker {
         self.store.checkpoint(u64::MAX).ok().flatten().map_or(0, |(size, _)| size)
     }
 
-    /// Up to which size one of these keys has signed the log: for what it introduces up to there they vouch already.
-    fn vouched_to(&self, ours: &[VerifyingKey], size: u64) -> Result<u64> {
-        let seen = self.own_keys_to.load(Ordering::Relaxed);
-        if seen > 0 || ours.is_empty() {
-            return Ok(seen);
+    /// The checkpoint from which the log is recomputed. This process may have made one already. Otherwise, somebody who
+    /// signs starts from the newest one with their own signature: others may have written the later ones.
+    fn base(&self, newest: Option<&CheckpointNote>, ours: &[VerifyingKey]) -> Result<Option<Checkpoint>> {
+        if let Some(covered) = self.covered.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            return Ok(Some(covered));
         }
-        let mut at_most = size;
-        while let Some((stated, note)) = self.store.checkpoint(at_most)? {
-            let note = parse(&note)?;
-            if ours.iter().any(|key| note.verdict(key) == Verdict::Signed) {
-                return Ok(stated);
+        let mut found = newest.cloned();
+        while let Some(note) = &found {
+            if ours.is_empty() || ours.iter().any(|key| note.verdict(key) == Verdict::Signed) {
+                break;
             }
-            at_most = stated.saturating_sub(1);
+            let size = note.checkpoint().size();
+            let older = if size == 0 { None } else { self.store.checkpoint(size - 1)? };
+            found = older.map(|(_, note)| parse(&note)).transpose()?;
         }
-        Ok(0)
+        Ok(found.map(|note| note.checkpoint().clone()))
     }
 
-    /// The root of the log at `size`, from the last checkpoint and the bytes of every entry since: never from hashes
-    /// that were stored beside them. With it the keys that entries from `vouched` on introduce, told by their bytes as
-    /// well: what else is stored about an entry is not signed.
-    fn recompute(
-        &self,
-        before: Option<&Checkpoint>,
-        vouched: u64,
-        size: u64,
-    ) -> Result<(Sha, Vec<RecordedKeyChange>)> {
-        let mut edge = match before {
+    /// The root of the log at `size`, from an earlier checkpoint and the bytes of every entry since: never from hashes
+    /// that were stored beside them.
+    fn recompute(&self, base: Option<&Checkpoint>, size: u64) -> Result<Sha> {
+        let mut edge = match base {
             None => Edge::empty(),
-            Some(before) => {
+            Some(base) => {
                 let mut nodes = tree::nodes(&*self.store);
-                let hashes = Edge::nodes_needed(before.size())
+                let hashes = Edge::nodes_needed(base.size())
                     .into_iter()
                     .map(|(level, index)| nodes.node(level, index))
                     .collect::<std::result::Result<Vec<_>, _>>()?;
-                Edge::load(before.size(), hashes)
-                    .filter(|edge| edge.root() == before.root())
-                    .ok_or_else(|| not_matching(before.size()))?
+                Edge::load(base.size(), hashes)
+                    .filter(|edge| edge.root() == base.root() && edge.size() <= size)
+                    .ok_or_else(|| not_matching(base.size()))?
             }
         };
-        let (mut sound, mut added) = (true, Vec::new());
-        let mut seq = vouched.min(edge.size());
-        self.store.leaves(seq, size, &mut |leaf, stored| {
+        let mut sound = true;
+        self.store.leaves(edge.size(), size, &mut |leaf, stored| {
             let hash = leaf_hash(leaf);
             sound &= hash.0 == stored;
-            if seq == edge.size() {
-                edge.push(hash, &mut |_| {});
-            }
-            if seq >= vouched && memchr::memmem::find(leaf, KEY_ENTRY).is_some() {
-                added.extend(RecordedKeyChange::read(seq, leaf).filter(|change| change.op == KeyOp::Add));
-            }
-            seq += 1;
+            edge.push(hash, &mut |_| {});
         })?;
         if !sound || edge.size() != size {
             return Err(not_matching(size));
         }
-        Ok((edge.root(), added))
-    }
-
-    /// Refuses to sign a part of the log in which somebody else's key is introduced.
-    fn refuse_strange_keys(
-        &self,
-        ours: &[VerifyingKey],
-        added: &[RecordedKeyChange],
-        checkpoint: &Checkpoint,
-    ) -> Result<()> {
-        let is_ours = |change: &RecordedKeyChange| ours.iter().any(|key| key.to_string() == change.vkey);
-        if !added.iter().all(is_ours) {
-            let remembered = self.heads.as_ref().and_then(|heads| heads.read(checkpoint.origin()).ok());
-            let remembered = remembered.map(|remembered| remembered.keys()).unwrap_or_default();
-            let notes = self.store.checkpoints(u64::MAX)?;
-            let notes: Vec<CheckpointNote> = notes.iter().filter_map(|note| note.parse().ok()).collect();
-            let mut changes = key_changes(&*self.store)?;
-            // Also one that is stored as something else.
-            changes.extend(
-                added
-                    .iter()
-                    .filter(|change| !changes.iter().any(|known| known.seq == change.seq))
-                    .cloned()
-                    .collect::<Vec<_>>(),
-            );
-            changes.sort_by_key(|change| change.seq);
-            if let Some(change) = strange(ours, &remembered, &changes, &notes) {
-                return Err(not_signed(format!(
-                    "log entry {} introduces the key `{}`, which is none of the signer's; whoever wrote that could sign \
-                     in this log's name. Find out who did; if nobody should have, begin a new log with `cairn log new`",
-                    change.seq, change.vkey
-                )));
-            }
-        }
-        self.own_keys_to.store(checkpoint.size(), Ordering::Relaxed);
-        Ok(())
+        Ok(edge.root())
     }
 
     fn sign(

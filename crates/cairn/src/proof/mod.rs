@@ -1,5 +1,6 @@
 //! What the log can prove to people who do not trust this database: checkpoints, proofs, heads remembered outside.
 
+mod endorse;
 mod heads;
 mod key_folder;
 mod keys;
@@ -7,7 +8,6 @@ mod make;
 mod opening;
 mod signer;
 mod standing;
-mod strange;
 mod thread;
 
 use cairn_core::Sha;
@@ -20,6 +20,7 @@ use crate::handle::Cairn;
 use crate::store::{Damage, StoreError};
 use crate::tree;
 
+pub(crate) use endorse::Endorsement;
 pub(crate) use heads::canonical;
 pub use heads::{HeadFolder, Remembered, SeenHead, SeenPlace, place_name, place_path};
 pub use key_folder::{KeyFolder, load as load_key, random_key};

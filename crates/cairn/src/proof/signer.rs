@@ -1,6 +1,7 @@
 //! Who signs checkpoints.
 
 use cairn_core::Sha;
+use cairn_core::entry::KeyStatement;
 use cairn_core::log::Checkpoint;
 use cairn_core::note::{Signature, SigningKey, VerifyingKey};
 
@@ -18,6 +19,9 @@ pub trait Signer: Send + Sync {
 
     /// The first key of a log that has none; made now, if need be.
     fn first_key(&self, origin: &str) -> Result<VerifyingKey, String>;
+
+    /// Signs a change of the log's keys with each of its keys.
+    fn sign_change(&self, statement: &KeyStatement<'_>) -> Result<Vec<Signature>, String>;
 }
 
 /// A key that somebody handed over: from the environment, say.
@@ -49,5 +53,9 @@ impl Signer for KeySigner {
             true => Ok(key.clone()),
             false => Err(format!("the key is for the log `{}`, and this is `{origin}`", key.name())),
         }
+    }
+
+    fn sign_change(&self, statement: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
+        Ok(vec![self.0.sign(&statement.text())])
     }
 }

@@ -21,6 +21,7 @@ mod plans;
 pub(crate) mod postgres;
 mod read;
 mod redaction;
+mod review;
 mod rows;
 mod search;
 pub(crate) mod sqlite;
@@ -45,6 +46,7 @@ pub use read::{
     RedactionLeaf, Thoughts,
 };
 pub use redaction::{Pieces, RedactionAppend, RedactionAudit, RedactionReader, Swept};
+pub use review::{ReviewAppend, ReviewAudit, ReviewReader, ReviewRow, StoredReview};
 pub use rows::{
     BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts, SessionHead,
     Target, TaskHead, ThoughtRow,
@@ -70,6 +72,7 @@ pub trait Store:
     + PlanReader
     + MemoryReader
     + RedactionReader
+    + ReviewReader
     + TokenReader
     + Send
     + Sync
@@ -114,16 +117,22 @@ pub trait StoreWriter: DerivedWriter + Send {
 
 /// One transaction: everything that can be read and written inside it.
 pub trait Append:
-    LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + TokenAppend
+    LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + ReviewAppend + TokenAppend
 {
 }
 
-impl<T: LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + TokenAppend> Append for T {}
+impl<T: LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + ReviewAppend + TokenAppend>
+    Append for T
+{
+}
 
 /// One consistent state of a store, read for verification: everything as it is stored, nothing believed.
 pub trait Audit:
-    LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + IndexAudit + Send
+    LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + ReviewAudit + IndexAudit + Send
 {
 }
 
-impl<T: LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + IndexAudit + Send> Audit for T {}
+impl<T: LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + ReviewAudit + IndexAudit + Send>
+    Audit for T
+{
+}

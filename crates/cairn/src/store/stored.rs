@@ -21,6 +21,8 @@ pub struct Totals {
     pub redactions: u64,
     /// Keys of sealed contents.
     pub seals: u64,
+    /// Reviews.
+    pub reviews: u64,
 }
 
 impl Totals {
@@ -35,6 +37,7 @@ impl Totals {
         self.briefs += other.briefs;
         self.redactions += other.redactions;
         self.seals += other.seals;
+        self.reviews += other.reviews;
     }
 }
 

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use cairn_core::Sha;
 use cairn_core::entry::{Entry, EntryKind, KeyEntry, KeyOp};
-use cairn_core::log::{CheckpointNote, root};
+use cairn_core::log::{CheckpointNote, TrustedKey, root};
 use cairn_core::note::{KeyId, Signature, VerifyingKey};
 use serde::Serialize;
 
-use super::trust::{Trust, TrustedKey};
+use super::trust::{Trust, source};
 use super::witnesses::judge;
 use super::{Finding, Findings, Reason};
 use crate::error::Result;
@@ -103,7 +103,7 @@ pub fn check(
     })?;
     failed?;
     coverage.stated = notes.last().map_or(0, |note| note.checkpoint().size());
-    check_signatures(audit, outside, &notes, &mut coverage, findings)?;
+    check_signatures(audit, head, outside, &notes, &mut coverage, findings)?;
     check_remembered(head, outside, &sizes, nodes, &mut coverage, findings)?;
     check_witnesses(head, outside, nodes, &mut coverage, findings)?;
     Ok(coverage)
@@ -216,6 +216,7 @@ fn check_one(
 /// Which checkpoints are signed by keys that count.
 fn check_signatures(
     audit: &dyn Audit,
+    head: &LogHead,
     outside: &Outside,
     notes: &[CheckpointNote],
     coverage: &mut Coverage,
@@ -238,18 +239,21 @@ fn check_signatures(
     let named: Vec<VerifyingKey> = changes.iter().filter_map(|change| change.vkey.parse().ok()).collect();
     let known: HashSet<KeyId> =
         named.iter().chain(given.iter().map(|(key, _)| key)).map(VerifyingKey::id).collect();
-    let mut trust = Trust::new(given, &changes, notes);
-    for (number, note) in notes.iter().enumerate() {
-        let judged = trust.judge(number);
+    let trust = Trust::new(&head.origin, given.iter().map(|(key, _)| key.clone()), &changes);
+    for note in notes {
+        let judged = trust.judge(note);
         if judged.findings.is_empty() && !named.is_empty() {
             unknown_signature(note, &known).into_iter().for_each(|finding| findings.add(finding));
         }
-        if let Some(TrustedKey { key, source, .. }) = judged.signed_by.last() {
+        if let Some(trusted @ TrustedKey { key, .. }) = judged.signed_by.last() {
+            let given = given.iter().find(|(given, _)| given == key);
+            let source = given.map_or_else(|| source(trusted), |(_, source)| source.clone());
             coverage.signed = note.checkpoint().size();
             coverage.signed_by = Some(format!("{key} ({source})"));
         }
         judged.findings.into_iter().for_each(|finding| findings.add(finding));
     }
+    trust.findings.into_iter().for_each(|finding| findings.add(finding));
     if coverage.signed == 0
         && let Some(OutsideKey { key, source, .. }) = outside.keys.iter().find(|known| known.must_have_signed)
     {

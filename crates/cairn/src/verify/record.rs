@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::context::Contexts;
 use super::memory::Memory;
 use super::redaction::{InLog, Redactions};
+use super::review::check_review;
 use super::time::Times;
 use super::{Cause, Finding, Reason};
 use crate::seal;
@@ -52,6 +53,8 @@ pub struct Checker<'a> {
     pub redactions: Redactions,
     /// Thoughts seen.
     pub thoughts: u64,
+    /// Reviews seen.
+    pub reviews: u64,
     /// Thoughts seen that the derived list of actions must name.
     pub actions: u64,
     /// Damage seen that explains other findings.
@@ -84,6 +87,7 @@ impl<'a> Checker<'a> {
             times: Times::default(),
             redactions: Redactions::default(),
             thoughts: 0,
+            reviews: 0,
             actions: 0,
             causes: Vec::new(),
         }
@@ -107,6 +111,12 @@ impl<'a> Checker<'a> {
             (Ok(EntryKind::Event), None) => self.memory.check_event(self.audit, seq, entry.leaf)?,
             (Ok(EntryKind::Brief), None) => {
                 self.memory.check_brief(self.audit, seq, entry.leaf, &mut self.redactions)?
+            }
+            (Ok(EntryKind::Review), None) => {
+                let wrong = check_review(self.audit, seq, entry.leaf)?;
+                // A row that is gone is not counted among those that are there.
+                self.reviews += u64::from(self.audit.review(seq)?.is_some());
+                wrong
             }
             (Ok(EntryKind::Redaction), None) => self.redactions.check_entry(self.audit, seq, entry.leaf)?,
             (Ok(kind @ (EntryKind::Key | EntryKind::Continuation)), None) => {

@@ -70,6 +70,7 @@ impl InLog {
             | Entry::Event(_)
             | Entry::Key(_)
             | Entry::Redaction(_)
+            | Entry::Review(_)
             | Entry::Continuation(_) => return None,
         })
     }

@@ -1,26 +1,12 @@
-//! Whose signatures under checkpoints count: those of keys known from outside, and of those that the log itself
-//! introduces in a part that such a key has signed.
+//! The signatures under checkpoints that count: those of keys known from outside, and of those that such keys introduce.
 
-use std::collections::HashMap;
-
-use cairn_core::entry::{KeyEntry, KeyOp};
-use cairn_core::log::CheckpointNote;
+use cairn_core::entry::KeyEntry;
+use cairn_core::log::{CheckpointNote, Keyring, TrustedKey};
 use cairn_core::note::{Verdict, VerifyingKey};
 
 use super::{Finding, Reason};
 
-/// A key whose signatures count.
-#[derive(Debug, Clone)]
-pub struct TrustedKey {
-    /// The key.
-    pub key: VerifyingKey,
-    /// Where it is known from.
-    pub source: String,
-    /// Up to which size of the log its signatures count.
-    pub limit: u64,
-}
-
-/// What the signatures under a checkpoint are worth.
+/// The worth of the signatures under a checkpoint.
 #[derive(Debug, Default)]
 pub struct Judged<'k> {
     /// The keys that signed it, and count.
@@ -29,131 +15,72 @@ pub struct Judged<'k> {
     pub findings: Vec<Finding>,
 }
 
-/// The keys that count, for checkpoints that were found to state what the log is, in the order of their sizes.
-pub struct Trust<'n> {
-    notes: &'n [CheckpointNote],
-    keys: Vec<TrustedKey>,
-    /// Every key that was ever looked at, and what it says of each note: a signature takes 50 µs to check, and each is
-    /// checked once.
-    seen: Vec<VerifyingKey>,
-    verdicts: HashMap<(usize, usize), Verdict>,
+/// The keys that count.
+pub struct Trust {
+    ring: Keyring,
+    /// The changes of keys that no key signed which counts.
+    pub findings: Vec<Finding>,
 }
 
-impl<'n> Trust<'n> {
-    /// Starts from keys known from outside, each with where from, and follows what the log says about keys.
-    ///
-    /// A change of keys counts if it stands in a part that a trusted key has signed at a size at which it counted; the
-    /// end of a key, in a part that another one has signed. So whoever has a key that was revoked can neither have it
-    /// vouch for another key nor end the one that replaced it. What is learnt about the end of a key holds from the
-    /// beginning: everything is followed again with it, until there is nothing new.
+impl Trust {
+    /// Starts from keys known from outside and follows the changes of keys in the log.
     pub fn new(
-        given: impl IntoIterator<Item = (VerifyingKey, String)>,
+        origin: &str,
+        given: impl IntoIterator<Item = VerifyingKey>,
         changes: &[KeyEntry<'_>],
-        notes: &'n [CheckpointNote],
-    ) -> Trust<'n> {
-        let known = |(key, source)| TrustedKey { key, source, limit: u64::MAX };
-        let given: Vec<TrustedKey> = given.into_iter().map(known).collect();
-        let mut trust = Trust { notes, keys: Vec::new(), seen: Vec::new(), verdicts: HashMap::new() };
-        let mut ends: HashMap<String, u64> = HashMap::new();
-        loop {
-            let before = ends.clone();
-            trust.keys = given.clone();
-            for key in &mut trust.keys {
-                key.limit = ends.get(&key.key.to_string()).copied().unwrap_or(u64::MAX);
-            }
-            trust.follow(changes, &mut ends);
-            if ends == before {
-                return trust;
-            }
-        }
+    ) -> Trust {
+        let ring = Keyring::follow(origin, given, changes);
+        let findings = ring.strange().iter().map(|number| strange(&changes[*number])).collect();
+        Trust { ring, findings }
     }
 
-    /// Follows the changes in the order of the log.
-    fn follow(&mut self, changes: &[KeyEntry<'_>], ends: &mut HashMap<String, u64>) {
-        // Looked for again only when the keys have changed: a forger may add many changes that nobody vouches for.
-        let mut vouched = self.reach(None);
-        let mut without: HashMap<&str, u64> = HashMap::new();
-        for change in changes {
-            let known = self.keys.iter().position(|known| known.key.to_string() == change.vkey);
-            match (change.op, known, change.last_trusted_size) {
-                (KeyOp::Add, None, _) if change.seq < vouched => {
-                    let Ok(key) = change.vkey.parse::<VerifyingKey>() else { continue };
-                    let limit = ends.get(&*change.vkey).copied().unwrap_or(u64::MAX);
-                    let source = format!(
-                        "introduced by log entry {}; compare it with the one you were given",
-                        change.seq
-                    );
-                    self.keys.push(TrustedKey { key, source, limit });
-                }
-                (KeyOp::Retire | KeyOp::Revoke, Some(known), Some(last)) if last < self.keys[known].limit => {
-                    let reach = match without.get(&change.vkey[..]) {
-                        Some(reach) => *reach,
-                        None => self.reach(Some(known)),
-                    };
-                    without.insert(&change.vkey, reach);
-                    if change.seq >= reach {
-                        continue;
-                    }
-                    self.keys[known].limit = last;
-                    ends.insert(change.vkey.to_string(), last);
-                }
-                _ => continue,
-            }
-            vouched = self.reach(None);
-            without.clear();
-        }
-    }
-
-    /// The largest size of the log that a trusted key has signed which counts at that size, but for one of them.
-    fn reach(&mut self, but_for: Option<usize>) -> u64 {
-        let notes = self.notes;
-        let size = |note: usize| notes[note].checkpoint().size();
-        let signed = |note: &usize| {
-            (0..self.keys.len()).any(|key| {
-                but_for != Some(key)
-                    && size(*note) <= self.keys[key].limit
-                    && self.verdict(*note, key) == Verdict::Signed
-            })
-        };
-        (0..notes.len()).rev().find(signed).map_or(0, size)
-    }
-
-    fn verdict(&mut self, note: usize, key: usize) -> Verdict {
-        let (stated, trusted) = (&self.notes[note], &self.keys[key].key);
-        let number = self.seen.iter().position(|seen| seen == trusted).unwrap_or_else(|| {
-            self.seen.push(trusted.clone());
-            self.seen.len() - 1
-        });
-        *self.verdicts.entry((note, number)).or_insert_with(|| match stated.verdict(trusted) {
-            // A key is for the log of its name alone.
-            Verdict::Signed if trusted.name() != stated.checkpoint().origin() => Verdict::NotSigned,
-            verdict => verdict,
-        })
-    }
-
-    /// Judges the signatures under the note of this number.
-    pub fn judge(&mut self, note: usize) -> Judged<'_> {
-        let size = self.notes[note].checkpoint().size();
-        let verdicts: Vec<Verdict> = (0..self.keys.len()).map(|key| self.verdict(note, key)).collect();
-        let stated = &self.notes[note];
+    /// Judges the signatures under a checkpoint that was found to state what the log is.
+    pub fn judge(&self, stated: &CheckpointNote) -> Judged<'_> {
+        let size = stated.checkpoint().size();
         let mut judged = Judged::default();
-        for (key, verdict) in self.keys.iter().zip(verdicts) {
-            match verdict {
-                Verdict::Signed if size <= key.limit => judged.signed_by.push(key),
-                Verdict::Forged => judged.findings.push(forged(size, &key.key)),
+        for trusted in self.ring.keys() {
+            match stated.verdict(&trusted.key) {
+                Verdict::Signed if size <= trusted.limit && is_of(&trusted.key, stated) => {
+                    judged.signed_by.push(trusted);
+                }
+                Verdict::Forged => judged.findings.push(forged(size, &trusted.key)),
                 Verdict::Signed | Verdict::NotSigned => {}
             }
         }
         // A key that nobody has heard of, where the log has one that somebody has.
+        let keys = self.ring.keys();
         if judged.signed_by.is_empty()
-            && !self.keys.is_empty()
+            && !keys.is_empty()
             && stated.is_signed()
-            && !past_its_time(stated, &self.keys)
+            && !past_its_time(stated, keys)
         {
-            judged.findings.push(foreign(size, stated, &self.keys));
+            judged.findings.push(foreign(size, stated, keys));
         }
         judged
     }
+}
+
+/// A key is for the log of its name alone.
+fn is_of(key: &VerifyingKey, note: &CheckpointNote) -> bool {
+    key.name() == note.checkpoint().origin()
+}
+
+/// Where a key is known from, for people; empty for one that was given.
+pub fn source(key: &TrustedKey) -> String {
+    let place = key.introduced;
+    place
+        .map(|seq| format!("introduced by log entry {seq}; compare it with the one you were given"))
+        .unwrap_or_default()
+}
+
+fn strange(change: &KeyEntry<'_>) -> Finding {
+    let KeyEntry { seq, op, vkey, .. } = change;
+    let message = format!(
+        "log entry {seq} says {op} of the key `{vkey}`, and no key that counts there has signed that"
+    );
+    let actual = change.signed().map_or("none".to_string(), |by| format!("one of {}+{}", by.name(), by.id()));
+    let expected = "one of another key of the log";
+    Finding::new(Reason::CheckpointMismatch, "log", message).at(*seq).field("signature", expected, actual)
 }
 
 /// Whether a line of a trusted key is there that no longer counts.

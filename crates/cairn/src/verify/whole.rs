@@ -254,6 +254,7 @@ fn check_part(
             briefs: checker.memory.briefs,
             redactions: checker.redactions.entries,
             seals: checker.redactions.keys,
+            reviews: checker.reviews,
             ..Totals::default()
         },
         actions: checker.actions,
@@ -483,6 +484,7 @@ fn check_totals(
         ("brief", counted.briefs, totals.briefs),
         ("redaction", counted.redactions, totals.redactions),
         ("seal", counted.seals, totals.seals),
+        ("review", counted.reviews, totals.reviews),
     ] {
         if actual != expected {
             let reason = if actual < expected { Reason::MissingRecord } else { Reason::LeafMismatch };

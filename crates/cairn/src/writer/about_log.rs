@@ -4,8 +4,8 @@ use cairn_core::entry::{ContinuationEntry, EntryKind, KeyEntry, KeyOp};
 use cairn_core::note::VerifyingKey;
 
 use super::Step;
-use crate::error::Result;
-use crate::proof::{KeyChange, LostLog};
+use crate::error::{Error, Result};
+use crate::proof::{Endorsement, KeyChange, LostLog};
 
 impl Step<'_> {
     /// Records the first key of the log, unless another was faster.
@@ -14,12 +14,20 @@ impl Step<'_> {
             return Ok(());
         }
         let (op, key) = (KeyOp::Add, key.clone());
-        self.append_key(&KeyChange { op, key, last_trusted_size: None, reason: None })?;
+        self.append_key(&KeyChange { op, key, last_trusted_size: None, reason: None }, &Endorsement::First)?;
         Ok(())
     }
 
     /// Records a change of keys; returns its position in the log.
-    pub fn append_key(&mut self, change: &KeyChange) -> Result<u64> {
+    pub fn append_key(&mut self, change: &KeyChange, endorsement: &Endorsement) -> Result<u64> {
+        let signature = match endorsement {
+            Endorsement::First if self.tx.is_keyed()? => {
+                let message = "another process has given the log its first key meanwhile";
+                return Err(Error::Conflict(message.to_string()));
+            }
+            Endorsement::First | Endorsement::Alone => None,
+            Endorsement::Signed(signature) => Some(signature.to_string().into()),
+        };
         let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.leaf.clear();
@@ -29,6 +37,7 @@ impl Step<'_> {
             op: change.op,
             reason: change.reason.as_deref().map(Into::into),
             seq,
+            signature,
             vkey: change.key.to_string().into(),
         }
         .write(self.leaf);

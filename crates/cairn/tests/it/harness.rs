@@ -3,6 +3,8 @@
 //! The place is a file, or a schema of the PostgreSQL server that `CAIRN_TEST_POSTGRES` names (`postgres://…`, whose role must
 //! be allowed everything): then the same tests run there. What is about SQLite's file alone says so with [`sqlites_own`].
 
+#[path = "harness/slip.rs"]
+pub mod slip;
 #[path = "harness/sql.rs"]
 mod sql;
 

@@ -1,8 +1,10 @@
 //! For every column of every table: one cell of one row is changed with SQLite's own library, and `verify`
 //! must name a place. Likewise for rows that are deleted, doubled and swapped.
 
+use cairn::core::entry::ReviewVerdict;
 use cairn::{
-    BriefRequest, HeadFolder, NewSession, NewThought, Options, Outside, Redact, Report, Scope, ThoughtType,
+    BriefRequest, HeadFolder, NewReview, NewSession, NewThought, Options, Outside, Redact, Report, Scope,
+    ThoughtType,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -76,6 +78,11 @@ pub fn filled() -> TestCairn {
     db.record(NewThought::new(ThoughtType::Plan, "after the checkpoint").session("session 1").agent("ada"))
         .unwrap();
     db.checkpoint().unwrap();
+    for thought in db.tree("session 0", false).unwrap().iter().take(6) {
+        let (target, text) = (thought.id.to_string(), format!("about {}", thought.id));
+        let verdict = ReviewVerdict::ALL[usize::from(thought.id.as_str().ends_with('1'))];
+        db.add_review(NewReview { target, verdict, text, actor: "ann".into() }).unwrap();
+    }
     // Sealed contents, and redactions of every kind.
     let sealed =
         |text: &str| NewThought::new(ThoughtType::Analysis, text).session("session 1").agent("ada").seal();

@@ -2,16 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use cairn::core::entry::KeyOp;
-use cairn::core::log::{Checkpoint, Edge, leaf_hash};
+use cairn::core::entry::{KeyOp, KeyStatement};
+use cairn::core::log::{Checkpoint, leaf_hash};
 use cairn::core::note::{SigningKey, VerifyingKey};
 use cairn::{
-    Cairn, KeyChange, KeyFolder, NewThought, Options, Outside, OutsideKey, Reason, Relation, Report, Scope,
-    Standing, ThoughtType,
+    Cairn, Error, KeyChange, KeyFolder, KeySigner, NewThought, Options, Outside, OutsideKey, Reason,
+    Relation, Report, Scope, Standing, ThoughtType,
 };
 use rusqlite::params;
 
+use crate::harness::slip::{rebuild_tree, slip, slip_with};
 use crate::harness::{Folder, Sql, copy as copied};
+
+/// Writes an entry into a database behind Cairn's back; returns its position.
+type Attack<'a> = &'a dyn Fn(&Path) -> u64;
 
 /// A database, its keys and what is remembered of it, in three folders.
 struct Place(Folder);
@@ -45,9 +49,24 @@ impl Place {
         self.options().open(self.database()).unwrap()
     }
 
+    /// As `cairn key revoke` does; returns the new key.
+    fn revoke(&self, cairn: &Cairn, last_trusted_size: u64) -> VerifyingKey {
+        let origin = cairn.status().unwrap().origin;
+        let old = self.secret(&origin).verifying_key().clone();
+        let new = self.keys().make_next(&origin).unwrap();
+        change(cairn, KeyOp::Revoke, &old, Some(last_trusted_size));
+        change(cairn, KeyOp::Add, &new, None);
+        self.keys().replace(&origin).unwrap();
+        new
+    }
+
     fn secret(&self, origin: &str) -> SigningKey {
         cairn::load_key(&self.keys().path(origin)).unwrap().unwrap()
     }
+}
+
+fn copy_of(key: &SigningKey) -> SigningKey {
+    key.to_secret_string().parse().unwrap()
 }
 
 fn think(cairn: &Cairn, content: &str) {
@@ -69,16 +88,6 @@ fn state(path: &Path, key: &SigningKey) -> u64 {
     let note = Checkpoint::new(&origin, size, cairn::Sha(root)).unwrap().signed(&[key]).unwrap().to_string();
     sql.execute("INSERT INTO checkpoint (size, note) VALUES (?1, ?2)", params![size, note]).unwrap();
     size
-}
-
-/// Makes the tree fit the entries again.
-fn rebuild_tree(sql: &Sql) {
-    let hashes: Vec<[u8; 32]> =
-        sql.query("SELECT hash FROM entry ORDER BY seq", [], |row| row.get(0)).unwrap();
-    let mut edge = Edge::empty();
-    hashes.into_iter().for_each(|hash| edge.push(cairn::Sha(hash), &mut |_| {}));
-    assert!(edge.size() < 256, "there is no tile to be made anew");
-    sql.execute("UPDATE log SET root = ?1, edge = ?2", params![edge.root().0, edge.to_bytes()]).unwrap();
 }
 
 fn verified_with(cairn: &Cairn, key: &VerifyingKey) -> Report {
@@ -107,27 +116,27 @@ fn a_revoked_key_brings_in_no_other_one_and_takes_none_away() {
     think(&cairn, "one");
     let stated = cairn.checkpoint().unwrap();
     let stolen = place.secret(&stated.origin);
-    change(&cairn, KeyOp::Revoke, stolen.verifying_key(), Some(stated.size));
-    let new = place.keys().make_next(&stated.origin).unwrap();
-    place.keys().replace(&stated.origin).unwrap();
-    change(&cairn, KeyOp::Add, &new, None);
+    let new = place.revoke(&cairn, stated.size);
     let trusted = cairn.checkpoint().unwrap().size;
     cairn.close();
 
-    // Who has stolen the key goes on: with an entry that brings in a key of theirs, and one that ends the new one.
-    let thief = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
+    // Whoever has stolen the key goes on: with an entry that brings in a key of theirs, and one that ends the new one.
     let theirs = cairn::random_key(&stated.origin).unwrap();
-    change(&thief, KeyOp::Add, theirs.verifying_key(), None);
-    change(&thief, KeyOp::Revoke, &new, Some(0));
-    state(&place.database(), &stolen);
+    let database = place.database();
+    let brought = slip(&database, KeyOp::Add, theirs.verifying_key(), None, Some(&stolen));
+    slip(&database, KeyOp::Revoke, &new, Some(0), Some(&stolen));
+    state(&database, &stolen);
+    let thief = Options::new().automatic_checkpoints(false).open(&database).unwrap();
     think(&thief, "never decided");
     thief.close();
-    state(&place.database(), &theirs);
+    state(&database, &theirs);
 
     let nobody = Options::new().open(place.database()).unwrap();
     let report = verified_with(&nobody, &new);
     assert_eq!(report.coverage.as_ref().unwrap().signed, trusted, "{report:?}");
     assert!(report.findings.iter().any(|finding| finding.message.contains("not the log's")), "{report:?}");
+    let strange: Vec<_> = report.findings.iter().filter_map(|finding| finding.seq).collect();
+    assert_eq!(strange, [brought, brought + 1], "{report:?}");
 }
 
 #[test]
@@ -140,9 +149,7 @@ fn a_key_entry_that_lies_about_its_place_brings_in_no_key() {
     let key = place.secret(&stated.origin).verifying_key().clone();
     // Somebody without the key adds an entry that says that it stands in the part that was signed.
     let theirs = cairn::random_key(&stated.origin).unwrap();
-    let forger = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
-    change(&forger, KeyOp::Add, theirs.verifying_key(), None);
-    forger.close();
+    slip(&place.database(), KeyOp::Add, theirs.verifying_key(), None, Some(&theirs));
     Sql::open(&place.database()).unprotected(|sql| {
         let leaf: Vec<u8> =
             sql.query_row("SELECT leaf FROM entry WHERE seq = ?1", [stated.size], |row| row.get(0)).unwrap();
@@ -161,13 +168,141 @@ fn a_key_entry_that_lies_about_its_place_brings_in_no_key() {
     assert_eq!(report.coverage.unwrap().signed, stated.size);
 }
 
+/// Somebody who can write the database, and has no key of the log, brings one in. The log goes on and is signed; the key
+/// counts for nothing, whoever signs over it, and is reported.
+#[test]
+fn a_key_that_a_stranger_brings_in_is_reported_and_never_trusted() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    let retired = place.secret(&stated.origin);
+    let new = place.keys().make_next(&stated.origin).unwrap();
+    change(&cairn, KeyOp::Add, &new, None);
+    let last = cairn.checkpoint().unwrap().size;
+    change(&cairn, KeyOp::Retire, retired.verifying_key(), Some(last));
+    place.keys().replace(&stated.origin).unwrap();
+    let kept = cairn.key_changes().unwrap();
+    cairn.close();
+    // A log of somebody's own under another name, whose key signed the stranger's key there.
+    let theirs = cairn::random_key(&stated.origin).unwrap();
+    let elsewhere = SigningKey::from_seed("cairn/other", [7; 32]).unwrap();
+    let copied_line = || kept[1].signature.clone();
+    let other_log = || {
+        let vkey = theirs.verifying_key().to_string();
+        let statement =
+            KeyStatement { origin: "cairn/other", op: KeyOp::Add, vkey: &vkey, last_trusted_size: None };
+        Some(elsewhere.sign(&statement.text()).to_string())
+    };
+    let attacks: [(&str, Attack<'_>); 5] = [
+        ("by nobody", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, None)),
+        ("by itself", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, Some(&theirs))),
+        ("by a retired key", &|path| slip(path, KeyOp::Add, theirs.verifying_key(), None, Some(&retired))),
+        ("with the signature of another change", &|path| {
+            slip_with(path, KeyOp::Add, theirs.verifying_key(), None, copied_line())
+        }),
+        ("with a signature of another log", &|path| {
+            slip_with(path, KeyOp::Add, theirs.verifying_key(), None, other_log())
+        }),
+    ];
+    let before = place.0.database("elsewhere/before.db");
+    copied(&place.database(), &before);
+    for (name, attack) in attacks {
+        copied(&before, &place.database());
+        let seq = attack(&place.database());
+        // The log goes on, and its own key signs over that entry.
+        let cairn = Options::new().signer(place.keys()).open(place.database()).unwrap();
+        think(&cairn, "two");
+        let signed = cairn.checkpoint().unwrap();
+        assert_eq!(signed.signed_by.len(), 1, "{name}");
+        cairn.close();
+        let size = {
+            let thief = Options::new().automatic_checkpoints(false).open(place.database()).unwrap();
+            think(&thief, "never decided");
+            thief.close();
+            state(&place.database(), &theirs)
+        };
+        for key in [retired.verifying_key(), &new] {
+            let report = verified_with(&Options::new().open(place.database()).unwrap(), key);
+            let coverage = report.coverage.unwrap();
+            assert_eq!(
+                (coverage.signed, size),
+                (signed.size, signed.size + 1),
+                "{name}: {:?}",
+                report.findings
+            );
+            let found: Vec<_> =
+                report.findings.iter().map(|found| (found.seq, found.field.as_deref())).collect();
+            assert_eq!(
+                found,
+                [(Some(seq), Some("signature")), (None, Some("note"))],
+                "{name}: {:?}",
+                report.findings
+            );
+        }
+    }
+}
+
+#[test]
+fn a_change_of_keys_is_refused_where_no_key_of_the_log_signs() {
+    let place = Place::new();
+    let cairn = place.open();
+    think(&cairn, "one");
+    let stated = cairn.checkpoint().unwrap();
+    let key = place.secret(&stated.origin).verifying_key().clone();
+    let other = cairn::random_key(&stated.origin).unwrap();
+    let add = || KeyChange {
+        op: KeyOp::Add,
+        key: other.verifying_key().clone(),
+        last_trusted_size: None,
+        reason: None,
+    };
+    let end = KeyChange { op: KeyOp::Revoke, key: key.clone(), last_trusted_size: Some(1), reason: None };
+    // The only key of a log does not end itself: nobody would be left to say who comes next.
+    assert!(matches!(cairn.change_key(end.clone()).unwrap_err(), Error::Forbidden(_)));
+    cairn.close();
+    let entries = Options::new().open(place.database()).unwrap().status().unwrap().entries;
+    let nobody = Options::new().automatic_checkpoints(false);
+    let stranger = nobody.clone().signer(KeySigner::new(copy_of(&other)));
+    for options in [nobody, stranger] {
+        let cairn = options.open(place.database()).unwrap();
+        let error = cairn.change_key(add()).unwrap_err().to_string();
+        assert!(error.contains(&key.id().to_string()), "{error}");
+        assert_eq!(cairn.status().unwrap().entries, entries);
+    }
+}
+
+/// Several processes give a log its first key at once: one of them is the first, the others are told so.
+#[test]
+fn a_log_has_one_first_key_however_many_processes_add_one() {
+    let place = Place::new();
+    let path = place.database();
+    let first = Options::new().automatic_checkpoints(false).open(&path).unwrap();
+    think(&first, "one");
+    let origin = first.status().unwrap().origin;
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let add = || {
+            let cairn = Options::new().automatic_checkpoints(false).open(&path).unwrap();
+            let key = cairn::random_key(&origin).unwrap().verifying_key().clone();
+            cairn.change_key(KeyChange { op: KeyOp::Add, key, last_trusted_size: None, reason: None })
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+    let refused = |error: &Error| matches!(error, Error::Conflict(_) | Error::Forbidden(_));
+    assert!(results.iter().filter_map(|result| result.as_ref().err()).all(refused), "{results:?}");
+    assert_eq!(first.key_changes().unwrap().len(), 1);
+    assert!(first.verify(&Scope::All).unwrap().valid());
+}
+
 #[test]
 fn the_end_of_a_key_cannot_be_hidden_under_another_kind() {
     let place = Place::new();
     let cairn = place.open();
     think(&cairn, "one");
     let stated = cairn.checkpoint().unwrap();
-    change(&cairn, KeyOp::Revoke, place.secret(&stated.origin).verifying_key(), Some(stated.size));
+    place.revoke(&cairn, stated.size);
     cairn.close();
     Sql::open(&place.database()).unprotected(|sql| {
         sql.execute("UPDATE entry SET kind = 'continuation' WHERE seq = ?1", [stated.size]).unwrap();

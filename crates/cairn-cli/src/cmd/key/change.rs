@@ -1,4 +1,4 @@
-//! `cairn key rotate` and `cairn key revoke`: another key for the log, by entries in the log.
+//! `cairn key add`, `retire`, `rotate` and `revoke`: changes of the log's keys, by entries in the log.
 
 use cairn::core::entry::KeyOp;
 use cairn::core::note::VerifyingKey;
@@ -11,9 +11,35 @@ use crate::error::CliError;
 use crate::state::{Signing, StateFolder};
 use crate::witness;
 
-/// Replace the key: both sign one checkpoint, then the new one alone
+/// Let another key sign the log, too
 ///
-/// The log records the new key and the end of the old one. Whoever trusts the old key can follow to the new one; old checkpoints stay valid. If it is interrupted, run it again.
+/// The key that signs here now signs the entry that introduces the other one, so those who trust the present key trust the new one as well. For a key in CAIRN_KEY: `cairn key new` makes another one, `cairn key add` introduces it, and once CAIRN_KEY holds it, `cairn key retire` ends the old one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AddArgs {
+    /// The public key, as `cairn key new` and `cairn key show` print it
+    #[arg(value_name = "KEY")]
+    key: VerifyingKey,
+    /// Say why, for those who read the log
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// End a key: what it signed up to now stays valid
+///
+/// Another key of the log signs that here.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetireArgs {
+    /// The public key, as `cairn key show` and `cairn log` print it
+    #[arg(value_name = "KEY")]
+    key: VerifyingKey,
+    /// Say why, for those who read the log
+    #[arg(long)]
+    reason: Option<String>,
+}
+
+/// Replace the key: the old one vouches for the new one, which signs from then on
+///
+/// The log records the new key, signed by the old one, and the end of the old one. Whoever trusts the old key can follow to the new one; old checkpoints stay valid. If it is interrupted, run it again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RotateArgs {
     /// Say why, for those who read the log
@@ -34,22 +60,39 @@ pub(crate) struct RevokeArgs {
     reason: String,
 }
 
+pub(crate) fn add_key(args: &AddArgs, app: &App) -> Result<Outcome, CliError> {
+    let cairn = app.write_existing()?;
+    add(&cairn, &args.key, args.reason.clone())?;
+    cairn.close();
+    recorded("add", &args.key, app)
+}
+
+pub(crate) fn retire_key(args: &RetireArgs, app: &App) -> Result<Outcome, CliError> {
+    let cairn = app.write_existing()?;
+    let last_trusted_size = Some(cairn.status()?.entries);
+    let (op, key, reason) = (KeyOp::Retire, args.key.clone(), args.reason.clone());
+    change(&cairn, KeyChange { op, key, last_trusted_size, reason })?;
+    cairn.close();
+    recorded("retire", &args.key, app)
+}
+
+fn recorded(op: &str, key: &VerifyingKey, app: &App) -> Result<Outcome, CliError> {
+    match app.ui.json {
+        true => app.ui.print_json(&json!({"op": op, "key": key.to_string()}))?,
+        false => app.ui.print(&format!("{key}\n"))?,
+    }
+    Ok(Outcome::Fine)
+}
+
 pub(crate) fn rotate(args: &RotateArgs, app: &App) -> Result<Outcome, CliError> {
     let (folder, cairn, old) = begin(app)?;
     let origin = old.name().to_string();
     let new = folder.make_next(&origin).map_err(CliError::refused)?;
-    if !cairn.key_changes()?.iter().any(|change| change.op == KeyOp::Add && change.vkey == new.to_string()) {
+    if !has(&cairn, KeyOp::Add, &new)? {
         add(&cairn, &new, args.reason.clone())?;
     }
-    // Both sign this one: it is the bridge from the old key to the new.
-    let bridge = cairn.checkpoint()?;
-    let last = Some(bridge.size);
-    cairn.change_key(KeyChange {
-        op: KeyOp::Retire,
-        key: old.clone(),
-        last_trusted_size: last,
-        reason: None,
-    })?;
+    let last_trusted_size = Some(cairn.checkpoint()?.size);
+    change(&cairn, KeyChange { op: KeyOp::Retire, key: old.clone(), last_trusted_size, reason: None })?;
     folder.replace(&origin).map_err(CliError::refused)?;
     finish(cairn, &old, &new, app)
 }
@@ -57,20 +100,28 @@ pub(crate) fn rotate(args: &RotateArgs, app: &App) -> Result<Outcome, CliError> 
 pub(crate) fn revoke(args: &RevokeArgs, app: &App) -> Result<Outcome, CliError> {
     let (folder, cairn, old) = begin(app)?;
     let origin = old.name().to_string();
-    let last = Some(args.last_trusted_size);
-    let reason = Some(args.reason.clone());
-    cairn.change_key(KeyChange { op: KeyOp::Revoke, key: old.clone(), last_trusted_size: last, reason })?;
     let new = folder.make_next(&origin).map_err(CliError::refused)?;
-    // First the old key goes: it must not sign the statement that replaces it.
+    if !has(&cairn, KeyOp::Revoke, &old)? {
+        let (last_trusted_size, reason) = (Some(args.last_trusted_size), Some(args.reason.clone()));
+        change(&cairn, KeyChange { op: KeyOp::Revoke, key: old.clone(), last_trusted_size, reason })?;
+    }
+    // The old key must not vouch for this one, and none else can: people get it from whoever keeps the log.
+    if !has(&cairn, KeyOp::Add, &new)? {
+        add(&cairn, &new, None)?;
+    }
     folder.replace(&origin).map_err(CliError::refused)?;
-    add(&cairn, &new, None)?;
     finish(cairn, &old, &new, app)
+}
+
+/// Tells whether the log has this change already: an interrupted command goes on.
+fn has(cairn: &Cairn, op: KeyOp, key: &VerifyingKey) -> Result<bool, CliError> {
+    Ok(cairn.key_changes()?.iter().any(|change| change.op == op && change.vkey == key.to_string()))
 }
 
 fn begin(app: &App) -> Result<(KeyFolder, Cairn, VerifyingKey), CliError> {
     if Signing::find()? != Signing::File {
         return Err(CliError::refused("the key of this log is not kept in a file here")
-            .hint("replace it where it is kept, and hand the new one over in its place"));
+            .hint("replace a key in CAIRN_KEY with `cairn key add` and `cairn key retire`, and one of `cairn signer` as the user who runs it"));
     }
     let state = StateFolder::find()
         .ok_or_else(|| CliError::refused("there is no home folder that could hold a key"))?;
@@ -85,8 +136,17 @@ fn begin(app: &App) -> Result<(KeyFolder, Cairn, VerifyingKey), CliError> {
 }
 
 fn add(cairn: &Cairn, key: &VerifyingKey, reason: Option<String>) -> Result<(), CliError> {
-    cairn.change_key(KeyChange { op: KeyOp::Add, key: key.clone(), last_trusted_size: None, reason })?;
-    Ok(())
+    change(cairn, KeyChange { op: KeyOp::Add, key: key.clone(), last_trusted_size: None, reason })
+}
+
+fn change(cairn: &Cairn, change: KeyChange) -> Result<(), CliError> {
+    let hint = "run this where that key signs: with its file, or with CAIRN_KEY. If nobody has it any more, begin a \
+                new log that names this one: `cairn log new --reason …`";
+    match cairn.change_key(change) {
+        Ok(_) => Ok(()),
+        Err(error @ cairn::Error::Forbidden(_)) => Err(CliError::from(error).hint(hint)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Opens the log anew, so that the new key is read, and has it sign.

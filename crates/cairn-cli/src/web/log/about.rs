@@ -46,6 +46,14 @@ pub(super) fn about(entry: &EntryHead, leaf: Option<&Value>) -> Markup {
                 _ => code { (text(id)) },
             }
         },
+        EntryKind::Review => html! {
+            "a review of "
+            @match (word("target_kind"), word("target_id")) {
+                (Some("thought"), Some(target)) => a href=(link::thought(target)) { "thought " code { (text(target)) } },
+                (Some("brief"), Some(target)) => a href=(link::brief(target)) { "brief " code { (text(target)) } },
+                _ => "another record",
+            }
+        },
         EntryKind::Key => html! { "a change of the keys that sign this log" },
         EntryKind::Genesis => html! { "the log begins" },
         EntryKind::Continuation => html! { "it continues another log" },

@@ -207,6 +207,39 @@ fn a_key_from_the_environment_signs() {
 }
 
 #[test]
+fn a_key_in_the_environment_is_replaced_step_by_step() {
+    let place = Place::new();
+    let run = |key: &str, args: &[&str]| {
+        let output =
+            place.command(&[&["--db", "cairn.db"], args].concat()).env("CAIRN_KEY", key).output().unwrap();
+        (
+            output.status.code(),
+            [output.stdout, output.stderr].map(|said| String::from_utf8(said).unwrap()).concat(),
+        )
+    };
+    let mut unsigned = place.command(&["--db", "cairn.db", "record", "plan", "one", "-s", "s"]);
+    assert!(unsigned.env("CAIRN_SIGNER", "none").output().unwrap().status.success());
+    let [old, new] = [0, 1].map(|_| json(&place, &["key", "new"]));
+    let part = |key: &Value, name: &str| key[name].as_str().unwrap().to_string();
+    assert_eq!(run(&part(&old, "secret"), &["checkpoint"]).0, Some(0));
+    // The new key cannot bring itself in.
+    let (code, said) = run(&part(&new, "secret"), &["key", "add", &part(&new, "public")]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("has to be signed by key") && said.contains("cairn log new"), "{said}");
+    assert_eq!(run(&part(&old, "secret"), &["key", "add", &part(&new, "public")]).0, Some(0));
+    // Nor does a key end itself.
+    let (code, said) = run(&part(&old, "secret"), &["key", "retire", &part(&old, "public")]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(run(&part(&new, "secret"), &["record", "plan", "two", "-s", "s"]).0, Some(0));
+    assert_eq!(run(&part(&new, "secret"), &["key", "retire", &part(&old, "public")]).0, Some(0));
+    for key in [&old, &new] {
+        let mut verify = place.command(&["--db", "cairn.db", "verify", "--key", &part(key, "public")]);
+        let output = verify.env("HOME", place.path("another-home")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
 fn an_old_state_put_back_is_refused_and_every_way_out_works() {
     sqlites_own!("a file is put back");
     let place = Place::new();

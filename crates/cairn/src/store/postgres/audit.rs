@@ -18,11 +18,11 @@ use super::connect::Link;
 use super::error::store_error;
 use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigned, value};
 use super::wait::wait;
-use super::{PostgresStore, Result, check, structures};
+use super::{PostgresStore, Result, check, review, structures};
 use crate::store::{
     Audit, ChainOf, EventText, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit, PlanAudit,
-    RedactionAudit, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent, StoredFold, ThoughtAudit,
-    Totals,
+    RedactionAudit, ReviewAudit, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent, StoredFold,
+    StoredReview, ThoughtAudit, Totals,
 };
 
 /// Rows of a page: at first, and at most.
@@ -225,7 +225,8 @@ impl LogAudit for PostgresAudit {
     fn totals(&self) -> Result<Totals> {
         let sql = "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM tile), (SELECT count(*) FROM thought),
                      (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
-                     (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)";
+                     (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal),
+                     (SELECT count(*) FROM review)";
         let Some(row) = self.one(sql, &[])? else { return Ok(Totals::default()) };
         Ok(Totals {
             entries: unsigned(&row, 0)?,
@@ -237,6 +238,7 @@ impl LogAudit for PostgresAudit {
             briefs: unsigned(&row, 6)?,
             redactions: unsigned(&row, 7)?,
             seals: unsigned(&row, 8)?,
+            reviews: unsigned(&row, 9)?,
         })
     }
 
@@ -509,5 +511,17 @@ impl IndexAudit for PostgresAudit {
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
         self.wait(check::search_indexes(&self.link, visit))
+    }
+}
+
+impl ReviewAudit for PostgresAudit {
+    fn review(&self, seq: u64) -> Result<Option<StoredReview>> {
+        let sql = format!("{} WHERE r.seq = $1", review::REVIEW);
+        self.one(&sql, &[&number(seq)])?.as_ref().map(review::read).transpose()
+    }
+
+    fn review_places(&self) -> Result<Vec<(u64, u64)>> {
+        let rows = self.rows("SELECT seq, target_seq FROM review ORDER BY seq", &[])?;
+        rows.iter().map(review::places).collect()
     }
 }

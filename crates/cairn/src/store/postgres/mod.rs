@@ -19,6 +19,7 @@ mod needs;
 mod read;
 mod redact;
 mod replica;
+mod review;
 mod row;
 mod schema;
 mod search;

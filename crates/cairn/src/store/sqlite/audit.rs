@@ -8,11 +8,11 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::audit_error;
-use super::{BUSY, SqliteStore, check, memory, redact, sessions, structure};
+use super::{BUSY, SqliteStore, check, memory, redact, review, sessions, structure};
 use crate::store::{
     ChainOf, EventText, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit, PlanAudit, RedactionAudit,
-    Result, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold,
-    StoredThought, ThoughtAudit, Totals,
+    Result, ReviewAudit, Scanned, StoreError, StoredBrief, StoredContext, StoredEntry, StoredEvent,
+    StoredFold, StoredReview, StoredThought, ThoughtAudit, Totals,
 };
 
 /// The columns that [`scanned`] reads.
@@ -250,7 +250,8 @@ impl LogAudit for SqliteAudit {
         self.one(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM tile), (SELECT count(*) FROM thought),
                (SELECT count(*) FROM context), (SELECT count(*) FROM event), (SELECT count(*) FROM body),
-               (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal)",
+               (SELECT count(*) FROM brief), (SELECT count(*) FROM redaction), (SELECT count(*) FROM seal),
+               (SELECT count(*) FROM review)",
             [],
             |row| {
                 Ok(Totals {
@@ -263,6 +264,7 @@ impl LogAudit for SqliteAudit {
                     briefs: row.get(6)?,
                     redactions: row.get(7)?,
                     seals: row.get(8)?,
+                    reviews: row.get(9)?,
                 })
             },
         )
@@ -548,6 +550,16 @@ impl IndexAudit for SqliteAudit {
 
     fn search_index(&self, visit: &mut dyn FnMut(Finding)) -> Result<()> {
         check::search_indexes(&self.connection, visit).map_err(audit_error)
+    }
+}
+
+impl ReviewAudit for SqliteAudit {
+    fn review(&self, seq: u64) -> Result<Option<StoredReview>> {
+        Ok(review::at(&self.connection, seq).map_err(audit_error)?.pop())
+    }
+
+    fn review_places(&self) -> Result<Vec<(u64, u64)>> {
+        review::places(&self.connection).map_err(audit_error)
     }
 }
 

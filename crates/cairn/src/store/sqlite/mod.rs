@@ -11,6 +11,7 @@ mod memory;
 mod place;
 mod read;
 mod redact;
+mod review;
 mod schema;
 mod search;
 mod sessions;

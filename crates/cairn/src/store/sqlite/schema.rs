@@ -207,7 +207,7 @@ pub fn is_statistics(object: &Object) -> bool {
 }
 
 /// The tables of the schema.
-const TABLES: [&str; 23] = [
+const TABLES: [&str; 24] = [
     "log",
     "entry",
     "tile",
@@ -228,6 +228,7 @@ const TABLES: [&str; 23] = [
     "brief",
     "checkpoint",
     "redaction",
+    "review",
     "seal",
     "fold",
     "token",

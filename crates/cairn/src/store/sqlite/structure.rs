@@ -11,7 +11,7 @@ use crate::store::{Cause, Finding, Reason};
 const MOST: u32 = 10_000;
 
 /// Tables whose row ids are positions in the log.
-const BY_PLACE: [&str; 4] = ["entry", "thought", "event", "brief"];
+const BY_PLACE: [&str; 5] = ["entry", "thought", "event", "brief", "review"];
 
 /// Lets SQLite check its b-trees, its indexes beside their tables, and the types of values; gives one finding for each
 /// table or index.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn::bundle::Selection;
-use cairn::core::entry::KeyOp;
+use cairn::core::entry::{KeyOp, KeyStatement, ReviewVerdict};
 use cairn::core::log::Checkpoint;
 use cairn::core::note::{Signature, SigningKey, VerifyingKey};
 use cairn::{
-    BriefRequest, Cairn, GrowthProof, KeyChange, NewSession, NewThought, Options, Signer, Source,
+    BriefRequest, Cairn, GrowthProof, KeyChange, NewReview, NewSession, NewThought, Options, Signer, Source,
     ThoughtType, Timestamp,
 };
 use serde_json::{Value, json};
@@ -46,6 +46,10 @@ impl Signer for Keys {
 
     fn first_key(&self, _: &str) -> Result<VerifyingKey, String> {
         Ok(self.0[0].verifying_key().clone())
+    }
+
+    fn sign_change(&self, statement: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
+        Ok(self.0.iter().map(|key| key.sign(&statement.text())).collect())
     }
 }
 
@@ -92,6 +96,13 @@ fn made(folder: &Folder) -> Cairn {
     let [kept, brief] =
         [0, 1].map(|_| log.brief_build(&request(), true).unwrap().brief_id.unwrap().to_string());
     log.record(NewThought { brief_id: Some(kept), ..think("as the brief says") }).unwrap();
+    log.add_review(NewReview {
+        target: first.id.to_string(),
+        verdict: ReviewVerdict::Objected,
+        text: "not like this 😀".into(),
+        actor: "ann".into(),
+    })
+    .unwrap();
     log.checkpoint().unwrap();
     for id in [told.id.as_str(), gone.id.as_str(), &brief] {
         redact(&log, id).unwrap();

@@ -2,7 +2,7 @@
 
 mod copy;
 mod differential;
-mod forge;
+pub mod forge;
 mod golden;
 mod import;
 mod keys;

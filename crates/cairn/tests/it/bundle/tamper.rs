@@ -435,7 +435,7 @@ fn every_change_of_a_partial_bundle_is_named_by_both() {
                     let other = Checkpoint::new(&origin, 9, Sha::of(b"other")).unwrap();
                     *checkpoint(b, 0) = json!(other.signed(&[&key]).unwrap().to_string());
                 },
-                "checkpoint_mismatch (table checkpoint, root)",
+                "checkpoint_mismatch (table checkpoint, size)",
             ),
             (
                 "a changed signature",
