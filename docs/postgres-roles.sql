@@ -1,7 +1,7 @@
 -- What roles may do on a log in PostgreSQL. Three, none of them a superuser:
 --
 --   the owner     makes the schema and brings it up to date; nothing else runs as it
---   the server    records and reads: `cairn serve`, `cairn mcp`, commands. Entries, nodes, thoughts, events, snapshots and
+--   the server    records and reads: `cairn serve`, `cairn mcp`, commands. Entries, thoughts, events, snapshots and
 --                 briefs it can add and read, never change or delete
 --   the redactor  may, besides, erase the texts of a thought or a brief, with the entry that says so
 --
@@ -36,11 +36,11 @@ GRANT USAGE ON SCHEMA :"schema" TO :"server", :"redactor";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"server", :"redactor";
 
 -- Records are added.
-GRANT INSERT ON entry, node, task, session, thought, roadmap, snapshot, context, event, memory, body, brief, review, checkpoint, seal, token
+GRANT INSERT ON entry, task, session, thought, roadmap, snapshot, context, event, memory, body, brief, checkpoint, review, seal, token
   TO :"server", :"redactor";
 
 -- Heads move on, checkpoints get signatures, tokens are used and revoked.
-GRANT UPDATE (size, root, fence) ON log TO :"server", :"redactor";
+GRANT UPDATE (size, root, edge, fence) ON log TO :"server", :"redactor";
 GRANT UPDATE (length, head) ON task TO :"server", :"redactor";
 GRANT UPDATE (length) ON session, roadmap TO :"server", :"redactor";
 GRANT UPDATE (length, newest) ON memory TO :"server", :"redactor";
@@ -50,7 +50,8 @@ GRANT UPDATE (revoked_at, last_used_at) ON token TO :"server", :"redactor";
 -- What is derived from records can be made anew at any time.
 GRANT UPDATE (through, documents, words) ON derived TO :"server", :"redactor";
 GRANT UPDATE (seq, v, sha256, state) ON fold TO :"server", :"redactor";
-GRANT INSERT, DELETE ON action, search, rag_documents, fold TO :"server", :"redactor";
+GRANT UPDATE (hashes) ON tile TO :"server", :"redactor";
+GRANT INSERT, DELETE ON action, search, rag_documents, fold, tile TO :"server", :"redactor";
 
 -- A redaction blanks texts, and a sealed one's key.
 GRANT INSERT ON redaction TO :"redactor";

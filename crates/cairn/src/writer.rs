@@ -17,9 +17,11 @@ mod token;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::JoinHandle;
+use std::task::{Context, Poll, Wake};
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use cairn_core::id::SessionId;
@@ -255,7 +257,7 @@ impl Writer {
     fn ask<T>(&self, job: impl FnOnce(oneshot::Sender<Result<T>>) -> Job) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         self.queue(job(reply));
-        answer.blocking_recv().unwrap_or(Err(StoreError::Stopped.into()))
+        wait(answer).unwrap_or(Err(StoreError::Stopped.into()))
     }
 
     fn queue(&self, job: Job) {
@@ -497,6 +499,24 @@ impl Work {
         catch_unwind(AssertUnwindSafe(|| store.transaction(&needs, &mut write)))
             .unwrap_or_else(|_| Err(StoreError::Other("the recorder failed; nothing was written".into())))?;
         Ok(written)
+    }
+}
+
+/// Waits for an answer. Unlike `blocking_recv` it may be called, as by a handle that is dropped, on a thread that drives
+/// asynchronous work.
+fn wait<T>(mut answer: oneshot::Receiver<T>) -> Option<T> {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Unpark>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    loop {
+        match Pin::new(&mut answer).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(answer) => return answer.ok(),
+            Poll::Pending => std::thread::park(),
+        }
     }
 }
 

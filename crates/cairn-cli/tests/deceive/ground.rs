@@ -123,6 +123,7 @@ fn build(folder: &Path, path: &Path) {
     change(KeyOp::Retire, old.verifying_key().clone(), Some(bridge.size));
     keys.replace(&origin).unwrap();
     redactions(&cairn);
+    enough_for_a_tile(&cairn, folder);
     for scope in [TokenScope::Read, TokenScope::Write] {
         cairn.token_add(NewToken { name: scope.as_str().into(), scope, agent_id: None }).unwrap();
     }
@@ -238,6 +239,15 @@ fn plans(cairn: &Cairn, folder: &Path) {
         let mut draft = NewThought::new(ThoughtType::Decision, "begin with n1, then n3").session(ALPHA);
         draft.context_id = Some(context.context_id);
         cairn.record(draft.task(TASK).agent("ada")).unwrap();
+    }
+}
+
+/// Grows the log until it has a tile.
+fn enough_for_a_tile(cairn: &Cairn, folder: &Path) {
+    let plan = json!({"title": "Small", "nodes": [{"id": "n0", "label": "Only one"}]});
+    fs::write(folder.join("roadmaps/small.json"), plan.to_string()).unwrap();
+    while cairn.log_size().unwrap() < 260 {
+        cairn.context_create("small", None).unwrap();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Checking reviews.
 
 use cairn_core::entry::{Entry, ReviewEntry};
+use cairn_core::log::leaf_hash;
 
 use super::record::first_difference;
 use super::redaction::InLog;
@@ -26,10 +27,20 @@ pub fn check_review(audit: &dyn Audit, seq: u64, leaf: &[u8]) -> Result<Option<F
     if let Some((reason, field, expected, actual)) = row_differs(&stored, &said, leaf) {
         return Ok(finding(reason, &field, &expected, &actual));
     }
-    let target = match said.target_seq < seq {
-        true => audit.leaf(said.target_seq)?.and_then(|leaf| InLog::read(&leaf)),
-        false => None,
-    };
+    let mut target = None;
+    if said.target_seq < seq
+        && let Some(leaf) = audit.leaf(said.target_seq)?
+    {
+        let mut kept = true;
+        audit.leaf_hashes(said.target_seq, said.target_seq + 1, &mut |_, hash| {
+            kept = leaf_hash(&leaf).0 == hash;
+        })?;
+        if !kept {
+            // What it is about has a finding of its own.
+            return Ok(None);
+        }
+        target = InLog::read(&leaf);
+    }
     let sound = target.is_some_and(|target| target.kind == said.target_kind && target.id == said.target_id);
     let expected = "that of the earlier thought or brief it names";
     Ok((!sound)
