@@ -279,7 +279,8 @@ fn the_file_of_another_index_is_found() {
                 WHERE c.relnamespace = current_schema()::regnamespace AND o.relnamespace = c.relnamespace
                   AND (c.relname, o.relname) IN (('session_name_key', 'task_name_key'), ('task_name_key', 'session_name_key'))";
     scene.sql.execute_batch(swap).unwrap();
-    scene.assert_found("session_name_key", "two indexes have each other's file");
+    // Every session has a task of its name, at the same place of its table: only the other way round rows are missed.
+    scene.assert_found("task_name_key", "two indexes have each other's file");
     scene.sql.execute_batch(swap).unwrap();
     // Readers mark entries that lead nowhere as dead.
     scene.sql.execute_batch("REINDEX TABLE session; REINDEX TABLE task").unwrap();

@@ -14,9 +14,9 @@ const FORBIDDEN: [&str; 8] = [
     "UPDATE cairn.entry SET leaf = leaf",
     "DELETE FROM cairn.entry",
     "TRUNCATE cairn.entry",
-    "DELETE FROM cairn.node",
     "DELETE FROM cairn.thought",
     "UPDATE cairn.event SET body = 'x'",
+    "DELETE FROM cairn.review",
     "DELETE FROM cairn.checkpoint",
     "DELETE FROM cairn.log",
 ];
