@@ -238,8 +238,8 @@ mod tests {
         let all = vec![(1, 4), (2, u64::MAX), (3, u64::MAX)];
         assert_eq!(followed(&[2], &changes), (all.clone(), vec![1, 4]));
         assert_eq!(followed(&[1, 2], &changes), (all, vec![1, 4]));
-        // The old key alone cannot tell the new one from the thief's.
-        assert_eq!(followed(&[1], &changes), (vec![(1, u64::MAX), (9, u64::MAX)], vec![2, 3, 5]));
+        // The old key alone cannot tell the new one from the thief's: it says that nothing of the new one counts.
+        assert_eq!(followed(&[1], &changes), (vec![(1, u64::MAX), (2, 0), (9, u64::MAX)], vec![2, 5]));
     }
 
     #[test]
