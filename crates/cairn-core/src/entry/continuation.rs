@@ -9,7 +9,7 @@ entry! {
     /// fields live. A log that was seen at a larger size is never continued under its own name: that would look like,
     /// and could be, a rewritten history.
     ContinuationEntry<'a> {
-        /// Who decided it.
+        /// The person or agent that decided it.
         actor: Text<'a>,
         /// When, as text.
         created_at: Text<'a>,

@@ -13,7 +13,7 @@ entry! {
         body_length: u64,
         /// When it was recorded, as text.
         created_at: Text<'a>,
-        /// What happened.
+        /// The kind of event.
         event: Text<'a>,
         /// The version of the body.
         event_v: u64,

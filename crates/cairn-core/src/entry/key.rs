@@ -49,7 +49,7 @@ entry! {
         created_at: Text<'a>,
         /// Up to which size the signatures of a revoked key count.
         last_trusted_size: Option<u64>,
-        /// What happens to the key.
+        /// The change to the key.
         op: KeyOp,
         /// Why.
         reason: Option<Text<'a>>,
@@ -91,7 +91,7 @@ impl KeyEntry<'_> {
 pub struct KeyStatement<'a> {
     /// The name of the log.
     pub origin: &'a str,
-    /// What happens to the key.
+    /// The change to the key.
     pub op: KeyOp,
     /// The public key.
     pub vkey: &'a str,

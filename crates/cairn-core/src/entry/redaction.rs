@@ -11,7 +11,7 @@ entry! {
     /// An entry that records a redaction, borrowed from wherever its fields live. The target keeps its hashes, so every
     /// proof stays intact, and everybody sees that, when, by whom and why it was blanked.
     RedactionEntry<'a> {
-        /// Who blanked it.
+        /// The person or agent that blanked it.
         actor: Text<'a>,
         /// What stood for the blanked content, and still does.
         content_hash: Sha,
