@@ -121,7 +121,7 @@ def is_hash(value):
     return isinstance(value, str) and len(value) == 64 and all(c in "0123456789abcdef" for c in value)
 
 # --- the fields of each kind of entry: T text, N number, H hash, L list of texts, K type of a thought, S source,
-# E kind of an entry, D time; small letters may be null
+# E kind of an entry, D time, B list of hashes, P list of numbers; small letters may be null
 
 TYPES, SOURCES = ("plan", "analysis", "decision", "reflection"), ("agent", "captured", "person")
 TIME = (r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)"
@@ -134,16 +134,18 @@ KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fiel
                "session_id:T source:S step_index:N supersedes:L task_id:T timestamp:T type:K",
     "snapshot": "content_hash:H content_length:N context_id:N created_at:T metadata_commitment:h node_count:N position:N "
                 "roadmap_id:T",
-    "event": "body_hash:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
+    "event": "body_commitment:H body_length:N created_at:T event:T event_v:N idempotency_key:t position:N session_id:T turn:N",
     "brief": "brief_id:T created_at:T data_hash:H data_length:N hash:H node:T session_id:T turn:N",
     "key": "created_at:T last_trusted_size:n op:T reason:t signature:t vkey:T",
-    "redaction": "actor:T content_hash:H created_at:D fields:L reason:T target_id:T target_kind:E target_seq:N",
+    "redaction": "actor:T bodies:B content_hash:H content_length:N created_at:D fields:L metadata_commitment:h reason:T "
+                 "remains:h shared:P target_id:T target_kind:E target_seq:N",
     "review": "actor:T created_at:T review_id:T target_id:T target_kind:E target_seq:N text_commitment:H text_length:N "
               "verdict:T",
     "continuation": "actor:T created_at:T origin:T reason:T root:H size:N",
 }.items()}
-PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"], "event": ["bodies", "body"],
-           "brief": ["data"], "review": ["salt", "text"]}
+PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"],
+           "event": ["bodies", "body", "salt"], "brief": ["data"], "review": ["salt", "text"]}
+TEXTS = {"thought": "content", "brief": "data", "event": "body"}
 VERDICTS = ("approved", "noted", "objected")
 
 def fits(value, kind):
@@ -153,8 +155,8 @@ def fits(value, kind):
         return type(value) is int and value >= 0
     if kind in "Hh":
         return is_hash(value)
-    if kind == "L":
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if kind in "LBP":
+        return isinstance(value, list) and all(fits(item, {"L": "T", "B": "H", "P": "N"}[kind]) for item in value)
     if kind in "KSE":
         return isinstance(value, str) and value in {"K": TYPES, "S": SOURCES, "E": KINDS}[kind]
     if kind == "D":
@@ -512,6 +514,7 @@ class Verifier:
         self.source, self.keys, self.hash, self.number, self.findings, self.notes = source, keys, hashlib.sha256(), 0, [], []
         self.thoughts, self.tasks, self.steps, self.events, self.roadmaps = {}, {}, {}, {}, {}
         self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
+        self.gone = {}
         self.targets, self.said, self.redactions, self.unnamed = {}, {}, 0, {}
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
         self.chosen = 0
@@ -662,10 +665,11 @@ class Verifier:
 
     def thought(self, leaf, line):
         target = {"kind": "thought", "id": leaf["id"], "content_hash": leaf["content_hash"],
-                  "commits": leaf["metadata_commitment"] is not None, "text": line["content"] is not None,
+                  "content_length": leaf["content_length"], "metadata_commitment": leaf["metadata_commitment"],
+                  "text": line["content"] is not None,
                   "metadata": line["metadata"] is not None or line["salt"] is not None,
                   "sealed": is_sealed(line["content"]), "key": line.get("seal_key") is not None}
-        if not target["text"] or (target["commits"] and not target["metadata"]) or target["sealed"]:
+        if not target["text"] or (target["metadata_commitment"] is not None and not target["metadata"]) or target["sealed"]:
             self.targets[leaf["seq"]] = target
         try:
             self.check_thought(leaf, line)
@@ -812,16 +816,29 @@ class Verifier:
             raise position
         if line["body"] is None:
             raise wrong("missing_record", "body", "is gone")
-        self.same_text(line["body"], leaf["body_hash"], leaf["body_length"], lambda reason: wrong(reason, "body", "is another"))
+        if line["salt"] is None:
+            # It must have been redacted, and is compared with what the redaction says.
+            self.targets[leaf["seq"]] = {"kind": "event", "id": str(leaf["seq"]), "content_hash": leaf["body_commitment"],
+                                         "content_length": leaf["body_length"], "metadata_commitment": None,
+                                         "remains": sha_text(line["body"]), "text": False, "metadata": False,
+                                         "sealed": False, "key": False}
+        elif hmac.new(hex_bytes(line["salt"]), line["body"].encode(), "sha256").hexdigest() != leaf["body_commitment"]:
+            raise wrong("content_hash_mismatch", "body", "is another")
+        elif len(line["body"].encode()) != leaf["body_length"]:
+            raise wrong("leaf_mismatch", "body", "has another length")
         first = 0
         for digest, length in self.named(leaf, line["body"]):
             if digest in self.bodies:
+                if digest in self.gone and self.gone[digest][-1] != leaf["seq"]:
+                    self.gone[digest].append(leaf["seq"])
                 continue
             self.bodies.add(digest)
-            first += 1
             text = line["bodies"].get(digest)
             if text is None:
-                raise Finding("missing_record", "body", "content %s, which an event names, is missing" % digest, leaf["seq"])
+                # It must have been redacted.
+                self.gone[digest] = [leaf["seq"]]
+                continue
+            first += 1
             if sha_text(text) != digest or len(text.encode()) != length:
                 raise Finding("content_hash_mismatch", "body", "the content under %s is another" % digest, leaf["seq"])
         if len(line["bodies"]) > first:
@@ -851,7 +868,8 @@ class Verifier:
         self.briefs[leaf["brief_id"]] = (leaf["session_id"], leaf["seq"])
         if line["data"] is None:
             self.targets[leaf["seq"]] = {"kind": "brief", "id": leaf["brief_id"], "content_hash": leaf["data_hash"],
-                                         "commits": False, "text": False, "metadata": False, "sealed": False, "key": False}
+                                         "content_length": leaf["data_length"], "metadata_commitment": None,
+                                         "text": False, "metadata": False, "sealed": False, "key": False}
         self.selected(leaf, wrong)
         if line["data"] is None:
             return
@@ -911,23 +929,38 @@ class Verifier:
         if place in self.said:
             raise wrong("order", "target_seq", "is of what was redacted before")
         target = self.targets.get(place)
+        if target is None and kind == "event" and not self.full and any(digest in self.gone for digest in leaf["bodies"]):
+            return # Its target is elsewhere, and shared a content with an event that is here.
         if target is None:
             known = self.briefs.get(leaf["target_id"]) if kind == "brief" else None
             if kind == "thought" and sha(leaf["target_id"].encode())[:16] in self.thoughts:
                 known = (None, self.thoughts[sha(leaf["target_id"].encode())[:16]][0])
             if known is not None and known[1] == place:
                 raise still_there(kind, "data" if kind == "brief" else "content")
-            raise wrong("missing_record", "target_seq", "is not that of the thought or the brief it names")
-        text = "data" if target["kind"] == "brief" else "content"
+            raise wrong("missing_record", "target_seq", "is not that of the record it names")
+        text = TEXTS[target["kind"]]
         # What can be read as it stands has no key that could have been taken.
         readable = target["text"] and not target["sealed"]
-        possible = [text] if target["kind"] == "brief" or readable else [text, "seal_key"]
-        if fields not in [[first] + ["metadata"] * target["commits"] for first in possible]:
+        possible = [[text]] if target["kind"] != "thought" or readable else [[text], ["seal_key"]]
+        if target["kind"] == "event":
+            possible.append(["body", "bodies"])
+        if fields not in [first + ["metadata"] * (target["metadata_commitment"] is not None) for first in possible]:
             raise wrong("leaf_mismatch", "fields", "are not those that its target had")
-        for field, expected in (("content_hash", target["content_hash"]), ("target_id", target["id"]),
-                                ("target_kind", target["kind"])):
+        bodies, shared = [], []
+        if target["kind"] == "event":
+            bodies = sorted(set(leaf["bodies"]))
+            naming = {seq for digest in bodies for seq in self.gone.get(digest, []) if seq < leaf["seq"] and seq != place}
+            shared = sorted(naming) if self.full else leaf["shared"]
+        for field, expected in (("bodies", bodies), ("content_hash", target["content_hash"]),
+                                ("content_length", target["content_length"]),
+                                ("metadata_commitment", target["metadata_commitment"]),
+                                ("remains", target.get("remains")), ("shared", shared),
+                                ("target_id", target["id"]), ("target_kind", target["kind"])):
             if leaf[field] != expected:
                 raise wrong("leaf_mismatch", field, "is wrong: expected %s, found %s" % (expected, leaf[field]))
+        for digest in leaf["bodies"]:
+            if digest not in self.gone:
+                raise Finding("leaf_mismatch", "body", "content %s, which was redacted, is still there" % digest, place)
         if target["text"] and text in fields:
             raise still_there(target["kind"], text)
         if target["metadata"]:
@@ -997,12 +1030,18 @@ class Verifier:
     def close(self):
         for seq, target in sorted(self.targets.items()):
             blanked = self.said[seq]["fields"] if seq in self.said else []
-            field = "data" if target["kind"] == "brief" else "content"
+            field = TEXTS[target["kind"]]
             if target["text"] or field in blanked:
-                field = "metadata" if target["commits"] and not target["metadata"] and "metadata" not in blanked else None
+                commits = target["metadata_commitment"] is not None
+                field = "metadata" if commits and not target["metadata"] and "metadata" not in blanked else None
             if field is not None:
                 message = "`%s` of %s `%s` is gone, and no redaction says why" % (field, target["kind"], target["id"])
                 self.findings.append(Finding("missing_record", target["kind"], message, seq, target["id"], field))
+        blanked = {digest for leaf in self.said.values() for digest in leaf["bodies"]}
+        for digest, naming in sorted(self.gone.items()):
+            if digest not in blanked:
+                message = "content %s, which an event names, is missing" % digest
+                self.findings.append(Finding("missing_record", "body", message, naming[0]))
         last = self.checkpoints[-1] if self.checkpoints else 0
         if last != self.size:
             message = "the last checkpoint is of size %d, the bundle of size %d" % (last, self.size)

@@ -22,6 +22,8 @@ mod roadmap_mentions;
 /// Reproducible pseudo-random numbers for the oracles.
 #[allow(dead_code, reason = "shared with the tests of other crates, which use other parts of it")]
 mod seeded;
+/// Events without their texts.
+mod session_blank;
 /// The rules of entities.
 mod session_entities;
 /// Recorded events stay readable.

@@ -6,6 +6,7 @@ mod page;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::ControlFlow;
 
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
@@ -25,7 +26,7 @@ use crate::handle::Cairn;
 use crate::read::Listing;
 use crate::search;
 pub use crate::store::{ContextHead, NodeHit};
-use crate::store::{Damage, Read, ReadContext};
+use crate::store::{Contexts, Damage, Visit};
 use crate::verify::verify_context;
 
 /// A snapshot with its content.
@@ -115,12 +116,13 @@ impl Cairn {
 
     /// Returns the head of one snapshot, or none.
     pub fn context_head(&self, context_id: u64) -> Result<Option<ContextHead>> {
-        let Some(read) = self.inner.store.context(context_id)? else { return Ok(None) };
-        let head = checked::context(read?, &mut Vec::new())?;
-        if head.context_id != context_id {
-            return Err(Damage::at(head.seq, format!("it is not context {context_id}")).into());
+        let read = |visit: Visit<'_>| self.inner.store.contexts(&Contexts::Id(context_id), visit);
+        match checked::one(read, checked::context)? {
+            Some(head) if head.context_id != context_id => {
+                Err(Damage::at(head.seq, format!("it is not context {context_id}")).into())
+            }
+            head => Ok(head),
         }
-        Ok(Some(head))
     }
 
     /// Returns the newest snapshot of a roadmap, or none.
@@ -133,8 +135,8 @@ impl Cairn {
     pub fn context_history(&self, roadmap_id: &str, limit: Option<u64>) -> Result<Listing<ContextHead>> {
         let roadmap_id = roadmap_id_of(roadmap_id)?;
         let limit = within("limit", limit, 10, 100)?;
-        let found = self.inner.store.context_history(roadmap_id.as_str(), None, limit)?;
-        Ok(checked_heads(found, Some(&roadmap_id)))
+        let history = Contexts::History { roadmap_id: roadmap_id.as_str(), before: None, limit };
+        self.heads(&history, Some(&roadmap_id))
     }
 
     /// Recomputes the hash of a stored snapshot and compares it with what the log says of it.
@@ -179,8 +181,8 @@ impl Cairn {
         if self.catch_up_if_possible()? > 0 {
             // A plan that is not in the index would be missing without a word.
             let through = self.inner.store.derived_through()?;
-            let plans = self.inner.store.current_plans(roadmap_id)?;
-            if plans.iter().flatten().any(|plan| plan.head.seq > through) {
+            let plans = self.heads(&Contexts::Current(roadmap_id), None)?;
+            if plans.records.iter().any(|plan| plan.seq > through) {
                 self.catch_up()?;
             }
         }
@@ -217,12 +219,29 @@ impl Cairn {
 
     /// The newest snapshot of a roadmap, without its content.
     fn newest(&self, roadmap_id: &RoadmapId) -> Result<Option<ContextHead>> {
-        let newest = self.inner.store.context_history(roadmap_id.as_str(), None, 1)?;
-        let Listing { mut records, mut damaged } = checked_heads(newest, Some(roadmap_id));
+        let newest = Contexts::History { roadmap_id: roadmap_id.as_str(), before: None, limit: 1 };
+        let Listing { mut records, mut damaged } = self.heads(&newest, Some(roadmap_id))?;
         match damaged.pop() {
             Some(damage) => Err(damage.into()),
             None => Ok(records.pop()),
         }
+    }
+
+    /// Snapshots without their contents, each checked, and of the roadmap that was asked for.
+    fn heads(&self, which: &Contexts<'_>, roadmap_id: Option<&RoadmapId>) -> Result<Listing<ContextHead>> {
+        let mut listing = Listing::default();
+        let mut buffer = Vec::new();
+        self.inner.store.contexts(which, &mut |stored| {
+            let head = checked::context(stored, &mut buffer);
+            listing.add(head.and_then(|head| match roadmap_id {
+                Some(id) if *id != head.roadmap_id => {
+                    Err(Damage::at(head.seq, format!("it is not a snapshot of roadmap `{id}`")))
+                }
+                _ => Ok(head),
+            }));
+            ControlFlow::Continue(())
+        })?;
+        Ok(listing)
     }
 
     fn with_content(&self, head: ContextHead) -> Result<Context> {
@@ -241,22 +260,6 @@ impl Cairn {
         }
         Ok(Snapshot::parse(&data).map_err(|_| damaged("cannot be read"))?)
     }
-}
-
-/// Heads that match the log, and are of the roadmap that was asked for.
-fn checked_heads(found: Vec<Read<ReadContext>>, roadmap_id: Option<&RoadmapId>) -> Listing<ContextHead> {
-    let mut listing = Listing::default();
-    let mut buffer = Vec::new();
-    for read in found {
-        let head = read.and_then(|read| checked::context(read, &mut buffer));
-        listing.add(head.and_then(|head| match roadmap_id {
-            Some(id) if *id != head.roadmap_id => {
-                Err(Damage::at(head.seq, format!("it is not a snapshot of roadmap `{id}`")))
-            }
-            _ => Ok(head),
-        }));
-    }
-    listing
 }
 
 fn roadmap_id_of(text: &str) -> Result<RoadmapId> {

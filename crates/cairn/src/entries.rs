@@ -1,4 +1,6 @@
-//! Entries of the log, one after the other, as their bytes tell of them.
+//! Entries of the log, one after the other.
+
+use std::ops::ControlFlow;
 
 use cairn_core::Sha;
 use cairn_core::entry::{Entry, EntryKind, Text};
@@ -6,6 +8,7 @@ use cairn_core::log::leaf_hash;
 use cairn_core::thought::ThoughtType;
 use serde::Serialize;
 
+use crate::checked::{self, Checked};
 use crate::error::Result;
 use crate::handle::Cairn;
 use crate::store::{Damage, LogHead};
@@ -48,11 +51,9 @@ pub struct EntryView {
 }
 
 impl EntryHead {
-    /// Reads the bytes at a position; none if they are not those of an entry there.
-    fn read(seq: u64, leaf: &[u8]) -> Option<EntryHead> {
-        let entry = Entry::parse(leaf).filter(|entry| entry.seq() == seq)?;
+    fn of(entry: Entry<'_>, leaf_hash: Sha) -> EntryHead {
         let mut head = EntryHead {
-            seq,
+            seq: entry.seq(),
             kind: entry.kind(),
             thought_type: None,
             session_id: None,
@@ -61,7 +62,7 @@ impl EntryHead {
             context_id: None,
             roadmap_id: None,
             timestamp: None,
-            leaf_hash: leaf_hash(leaf),
+            leaf_hash,
         };
         let text = |text: Text<'_>| Some(text.into_owned());
         head.timestamp = match entry {
@@ -99,7 +100,7 @@ impl EntryHead {
             Entry::Key(entry) => text(entry.created_at),
             Entry::Continuation(entry) => text(entry.created_at),
         };
-        Some(head)
+        head
     }
 }
 
@@ -138,13 +139,16 @@ impl Cairn {
         if from >= to {
             return Ok(());
         }
-        let (mut next, mut broken) = (from, None);
-        self.inner.store.leaves(from, to, &mut |leaf, hash| {
-            match EntryHead::read(next, leaf).filter(|head| head.leaf_hash.0 == hash) {
-                Some(head) => visit(head, leaf),
-                None => broken = broken.or(Some(next)),
+        let (mut next, mut broken, mut leaf) = (from, None, Vec::new());
+        self.inner.store.records(from, to, &mut |stored| {
+            match checked::record(stored, &mut leaf) {
+                Ok(Checked { seq, record, .. }) if seq == next => {
+                    visit(EntryHead::of(record.entry, leaf_hash(&leaf)), &leaf);
+                }
+                _ => broken = broken.or(Some(next)),
             }
             next += 1;
+            ControlFlow::Continue(())
         })?;
         // One that is missing shifts those behind it, so the first is named.
         match broken.or((next < to).then_some(next)) {

@@ -30,7 +30,7 @@ use crate::store::postgres::{Address, PostgresStore};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Birth, Opening, ReplicaStatus, Store, StoreError};
 use crate::verify::{self, Outside, Progress, Report, Scope, Watch};
-use crate::writer::{Recorded, Sealing, Step, Writer};
+use crate::writer::{Recorded, Recording, Sealing, Writer};
 
 /// An open database. Clones share it, and any number of threads may use it at once.
 #[derive(Clone)]
@@ -200,11 +200,7 @@ impl Cairn {
                 Some(Sealing { key, content: std::mem::replace(&mut thought.content, text) })
             }
         };
-        let needs = Step::needs_of(&thought);
-        // Copies, since a transaction may have to be run again.
-        let record =
-            move |step: &mut Step<'_>| step.record(id.clone(), thought.clone(), salt, sealing.clone());
-        self.writer()?.write(reply, needs, record);
+        self.writer()?.record(Recording { id, thought, salt, sealing }, reply);
         Ok(())
     }
 

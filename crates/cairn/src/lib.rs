@@ -31,6 +31,7 @@ mod activity;
 mod backup;
 mod branch;
 pub mod bundle;
+mod check;
 mod checked;
 mod clock;
 mod context;
@@ -83,7 +84,7 @@ pub use proof::{
     Relation, Remembered, SeenCopy, SeenHead, SeenPlace, Signer, Standing, Stated, load_key, place_name,
     place_path, random_key,
 };
-pub use read::{ActionThought, Filter, Listing, Page};
+pub use read::{ActionThought, Filter, Listing, Page, PageEnd};
 pub use redact::{Redact, Redacted};
 pub use review::{NewReview, Review};
 pub use roadmap::{FileIssue, Form, ListedRoadmap, NewRoadmap, Registered, Roadmaps, Validation};
@@ -93,6 +94,6 @@ pub use store::postgres::Address;
 pub use store::{Damage, LogHead, ReplicaState, ReplicaStatus, StoreError};
 pub use token::{NewToken, TokenAdded, TokenInfo, TokenScope};
 pub use verify::{
-    Cause, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress, Reason, RedactedRecord, Report,
-    Scope, THIS_MACHINE, Testimony, Watch,
+    Cause, CopyComparison, CopyDifference, Coverage, Finding, Outside, OutsideHead, OutsideKey, Progress,
+    Reason, RedactedRecord, Report, Scope, THIS_MACHINE, Testimony, Watch,
 };

@@ -24,6 +24,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(crate) use append::States;
+pub(crate) use append::{blanked, canonical_text};
 pub use brief::{BriefComparison, BriefInfo, BriefRequest, BuiltBrief, SectionComparison, StoredBriefView};
 pub(crate) use fold::{advance, digest, keep};
 pub use verdict::{BriefVerdict, RedactedSource};

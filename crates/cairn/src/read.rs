@@ -37,6 +37,16 @@ pub struct Page {
     pub next_cursor: Option<String>,
 }
 
+/// The end of a page, after its thoughts.
+#[derive(Debug, Clone, Serialize)]
+pub struct PageEnd {
+    /// Thoughts that belong here and cannot be shown, because they do not match the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<Damage>,
+    /// Where the next page starts, if there is more.
+    pub next_cursor: Option<String>,
+}
+
 /// A thought that led to an action.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ActionThought {

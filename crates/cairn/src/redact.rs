@@ -4,6 +4,7 @@
 //! was taken. Every chain and every proof still holds, since they are made of hashes.
 
 mod erased;
+mod event;
 mod pieces;
 
 use cairn_core::Sha;
@@ -33,7 +34,7 @@ const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '
 /// A record whose text is to be taken out.
 #[derive(Debug, Clone)]
 pub struct Redact {
-    /// The id of a thought or of a stored brief.
+    /// The id of a thought or of a stored brief, or `event:` and the position of an event in the log.
     pub target: String,
     /// Who answers for it.
     pub actor: String,
@@ -46,9 +47,10 @@ pub struct Redact {
 pub struct Redacted {
     /// The id of the record.
     pub id: String,
-    /// `thought` or `brief`.
+    /// `thought`, `brief` or `event`.
     pub kind: EntryKind,
-    /// What was blanked: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief, `data`.
+    /// The blanked fields: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief, `data`; of an event, `body` and
+    /// the contents of entities that it names, `bodies`.
     pub fields: Vec<&'static str>,
     /// Who did it.
     pub by: String,
@@ -64,6 +66,8 @@ pub struct Redacted {
     pub target_seq: u64,
     /// The size of the log at the checkpoint that covers it; none if that could not be made now.
     pub checkpoint: Option<u64>,
+    /// The positions of other events that showed a content which went with this one.
+    pub shared: Vec<u64>,
     /// Stored briefs that repeat its first line, which can be redacted as well.
     pub also_in: Vec<BriefId>,
     /// Whether the file had to be made anew to be rid of it.
@@ -73,12 +77,16 @@ pub struct Redacted {
 }
 
 impl Cairn {
-    /// Takes the text out of a thought or of a stored brief, for ever.
+    /// Takes the text out of a thought, of a stored brief or of an event, for ever.
     ///
     /// When this returns, it is gone from the record, from the search index and from the files, or
     /// [`Redacted::remnants`] says what is left where. Copies elsewhere (backups, exports) are not touched.
     pub fn redact(&self, redact: &Redact) -> Result<Redacted> {
         check(redact)?;
+        if let Some(place) = redact.target.strip_prefix("event:") {
+            let wrong = |_| Error::invalid("id", "an event is named `event:` and its position in the log");
+            return self.redact_event(redact, place.parse().map_err(wrong)?);
+        }
         let Redact { target: id, actor, reason } = redact.clone();
         let request = RedactRequest { id, actor, reason };
         let blanked = self.writer()?.write_now(move |step| step.redact(&request))?;
@@ -103,6 +111,7 @@ impl Cairn {
             seq,
             target_seq: target.seq,
             checkpoint,
+            shared: Vec::new(),
             also_in,
             vacuumed,
             remnants,
@@ -115,6 +124,11 @@ impl Cairn {
             Some(text) if target.kind != EntryKind::Brief && target.key.is_none() => text,
             _ => return Ok(Vec::new()),
         };
+        self.briefs_repeating(&target.session_id, text)
+    }
+
+    /// Stored briefs of a session that show the first line of a text.
+    fn briefs_repeating(&self, session_id: &str, text: &str) -> Result<Vec<BriefId>> {
         let seen: String = text.chars().take(FIRST_LINE).collect();
         let Some(line) = seen.split(BREAKS).map(str::trim).find(|line| !line.is_empty()) else {
             return Ok(Vec::new());
@@ -126,7 +140,7 @@ impl Cairn {
             return Ok(Vec::new());
         };
         let line = &quoted[1..quoted.len() - 1];
-        Ok(self.inner.store.briefs_with(&target.session_id, line, MOST_BRIEFS)?)
+        Ok(self.inner.store.briefs_with(session_id, line, MOST_BRIEFS)?)
     }
 }
 

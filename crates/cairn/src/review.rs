@@ -1,16 +1,17 @@
 //! Reviews: what people say about thoughts and stored briefs. A review changes nothing that was recorded.
 
-use cairn_core::Sha;
-use cairn_core::entry::{EntryKind, ReviewEntry, ReviewVerdict, Salt, metadata_commitment};
+use std::ops::ControlFlow;
+
+use cairn_core::entry::{Entry, EntryKind, ReviewVerdict};
 use cairn_core::id::AgentId;
-use cairn_core::log::leaf_hash;
 use cairn_core::time::Timestamp;
 use serde::Serialize;
 
+use crate::checked::{self, Checked};
 use crate::clock::new_id;
 use crate::error::{Error, Result};
 use crate::handle::{Cairn, new_salt};
-use crate::store::{Damage, Read, StoredReview};
+use crate::store::{Damage, Read, Stored};
 use crate::writer::ReviewRequest;
 
 /// A review to be recorded.
@@ -18,7 +19,7 @@ use crate::writer::ReviewRequest;
 pub struct NewReview {
     /// The id of a thought or of a stored brief.
     pub target: String,
-    /// What the reviewer thinks of it.
+    /// The reviewer's opinion.
     pub verdict: ReviewVerdict,
     /// The reviewer's words; may be empty.
     pub text: String,
@@ -39,7 +40,7 @@ pub struct Review {
     pub target_id: String,
     /// Where in the log that record is.
     pub target_seq: u64,
-    /// What the reviewer thinks of it.
+    /// The reviewer's opinion.
     pub verdict: ReviewVerdict,
     /// The reviewer's words.
     pub text: String,
@@ -62,56 +63,31 @@ impl Cairn {
 
     /// The reviews of a thought or of a stored brief, oldest first, each checked against the log.
     pub fn reviews(&self, target: &str) -> Result<Vec<Review>> {
-        let stored = self.inner.store.reviews(target)?;
-        stored.iter().map(|stored| Ok(checked(stored, target)?)).collect()
+        let (mut reviews, mut buffer) = (Vec::new(), Vec::new());
+        self.inner.store.reviews(target, &mut |stored| {
+            reviews.push(checked(stored, target, &mut buffer));
+            ControlFlow::Continue(())
+        })?;
+        Ok(reviews.into_iter().collect::<Read<_>>()?)
     }
 }
 
-/// Checks a review before it is shown.
-fn checked(stored: &StoredReview, target: &str) -> Read<Review> {
-    let seq = stored.seq.unsigned_abs();
-    let wrong = |what: &str| Damage::at(seq, what);
-    let differs = || wrong("what is stored does not match its hash in the log");
-    let (Some(text), Some(entry)) = (&stored.text, entry_of(stored)) else { return Err(differs()) };
-    let mut bytes = Vec::new();
-    entry.write(&mut bytes);
-    if stored.entry_hash.as_deref() != Some(&leaf_hash(&bytes).0[..]) {
-        return Err(differs());
-    }
+fn checked(stored: Stored<'_>, target: &str, buffer: &mut Vec<u8>) -> Read<Review> {
+    let Checked { seq, record, .. } = checked::record(stored, buffer)?;
+    let Entry::Review(entry) = record.entry else { return Err(Damage::at(seq, "it is not a review")) };
     if entry.target_id != target {
-        return Err(wrong(&format!("it is not a review of `{target}`")));
+        return Err(Damage::at(seq, format!("it is not a review of `{target}`")));
     }
     Ok(Review {
-        id: stored.id.clone(),
+        id: entry.review_id.into_owned(),
         seq,
         target_kind: entry.target_kind,
-        target_id: stored.target_id.clone(),
+        target_id: entry.target_id.into_owned(),
         target_seq: entry.target_seq,
         verdict: entry.verdict,
-        text: text.clone(),
-        actor: stored.actor.clone(),
-        created_at: Timestamp::parse(&stored.created_at).map_err(|_| wrong("its time is no time"))?,
+        text: record.parts.text.unwrap_or_default().into_owned(),
+        actor: entry.actor.into_owned(),
+        created_at: Timestamp::parse(&*entry.created_at)
+            .map_err(|_| Damage::at(seq, "its time is no time"))?,
     })
-}
-
-/// The log entry of a row; none if its values cannot be those of one, or its text is gone.
-pub(crate) fn entry_of(stored: &StoredReview) -> Option<ReviewEntry<'_>> {
-    let (text, salt) = (stored.text.as_deref()?, stored.salt.as_deref()?);
-    Some(ReviewEntry {
-        actor: stored.actor.as_str().into(),
-        created_at: stored.created_at.as_str().into(),
-        review_id: stored.id.as_str().into(),
-        seq: stored.seq.try_into().ok()?,
-        target_id: stored.target_id.as_str().into(),
-        target_kind: stored.target_kind.parse().ok()?,
-        target_seq: stored.target_seq.try_into().ok()?,
-        text_commitment: commitment(&salt.try_into().ok()?, text),
-        text_length: text.len() as u64,
-        verdict: ReviewVerdict::from_word(&stored.verdict)?,
-    })
-}
-
-/// Stands for the text of a review in its entry.
-pub(crate) fn commitment(salt: &Salt, text: &str) -> Sha {
-    metadata_commitment(salt, text.as_bytes())
 }

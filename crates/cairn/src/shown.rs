@@ -1,7 +1,6 @@
 //! Thoughts as readers get them: checked against the log, and opened where they are sealed.
 
 use std::ops::ControlFlow;
-use std::sync::mpsc;
 
 use cairn_core::thought::Thought;
 
@@ -10,7 +9,7 @@ use crate::error::Result;
 use crate::handle::Cairn;
 use crate::read::Listing;
 use crate::seal;
-use crate::store::{Damage, Read, ReadThought, StoreError, Thoughts};
+use crate::store::{Damage, Read, Thoughts};
 
 /// Opens a sealed content with its key. A redacted one stays closed.
 pub(crate) fn opened(mut thought: Thought, key: Option<Vec<u8>>) -> Read<Thought> {
@@ -24,14 +23,6 @@ pub(crate) fn opened(mut thought: Thought, key: Option<Vec<u8>>) -> Read<Thought
 /// Whether a thought has to be opened before it is shown.
 pub(crate) fn is_closed(thought: &Thought) -> bool {
     thought.sealed && thought.redacted.is_none()
-}
-
-/// Thoughts that are handed to another thread at a time.
-const BATCH: usize = 512;
-
-fn check(reads: impl Iterator<Item = Read<ReadThought>>) -> Vec<Read<Thought>> {
-    let mut buffer = Vec::new();
-    reads.map(|read| read.and_then(|read| checked::thought(read, &mut buffer))).collect()
 }
 
 impl Cairn {
@@ -52,8 +43,7 @@ impl Cairn {
     ) -> Result<()> {
         let mut buffer = Vec::new();
         let mut failed = Ok(());
-        self.inner.store.thoughts(which, &mut |read| match read
-            .and_then(|read| checked::thought(read, &mut buffer))
+        self.inner.store.thoughts(which, &mut |stored| match checked::thought(stored, &mut buffer)
             .map(|thought| self.opened(thought))
         {
             Ok(Ok(thought)) => visit(thought),
@@ -64,46 +54,6 @@ impl Cairn {
             Err(damage) => visit(Err(damage)),
         })?;
         failed
-    }
-
-    /// All thoughts that `which` names, as readers get them, as long as `more` holds. Where there are many, another thread
-    /// checks them while the next ones are read.
-    pub(crate) fn all_thoughts(
-        &self,
-        which: &Thoughts<'_>,
-        more: &mut dyn FnMut(&Read<ReadThought>) -> bool,
-    ) -> Result<Vec<Read<Thought>>> {
-        let store = &self.inner.store;
-        let mut waiting = Vec::new();
-        let mut checked = std::thread::scope(|scope| {
-            let mut checker = None;
-            store.thoughts(which, &mut |read| {
-                if !more(&read) {
-                    return ControlFlow::Break(());
-                }
-                waiting.push(read);
-                if waiting.len() == BATCH {
-                    let (batches, _) = checker.get_or_insert_with(|| {
-                        let (batches, queue) = mpsc::sync_channel::<Vec<Read<ReadThought>>>(4);
-                        (batches, scope.spawn(move || check(queue.iter().flatten())))
-                    });
-                    // It takes every batch: it ends when there is none left.
-                    let _ = batches.send(std::mem::replace(&mut waiting, Vec::with_capacity(BATCH)));
-                }
-                ControlFlow::Continue(())
-            })?;
-            let Some((batches, checker)) = checker else { return Ok(Vec::new()) };
-            drop(batches);
-            checker.join().map_err(|_| StoreError::Other("a checking thread failed".to_string()))
-        })?;
-        checked.extend(check(waiting.into_iter()));
-        checked
-            .into_iter()
-            .map(|read| match read {
-                Ok(thought) => self.opened(thought),
-                Err(damage) => Ok(Err(damage)),
-            })
-            .collect()
     }
 
     /// The thoughts that `which` names and for which `asked` holds; `wanted` says in words what was asked for.

@@ -7,17 +7,18 @@ use cairn_core::preview::{ACTION_CHARS, TRAIL_CHARS, TREE_CHARS};
 use cairn_core::thought::{Issue, Thought};
 use cairn_core::tree::Summary;
 
-use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::read::{ActionThought, Filter, Listing, Page};
+use crate::read::{ActionThought, Filter, Listing, Page, PageEnd};
 use crate::search::{self, RANKED, SearchHit, SearchQuery, SearchResults};
 use crate::store::{Damage, FoundThought, ListFilter, Read, SearchScope, Thoughts};
 
 /// The most records in one page of a listing.
 pub(crate) const MAX_PAGE_RECORDS: u64 = 10_000;
-/// The most bytes of content and metadata in one page of a listing.
+/// The most bytes in one page of a listing, more or less.
 const MAX_PAGE_BYTES: usize = 8 << 20;
+/// Bytes of hashes, ids and labels of a thought in JSON.
+const BESIDE_CONTENT: usize = 600;
 
 impl Cairn {
     /// Returns one thought, or none.
@@ -62,6 +63,14 @@ impl Cairn {
     /// Without a limit everything that matches is returned, up to 10,000 records or 8 MiB; then the page has
     /// a cursor for the next.
     pub fn list(&self, filter: &Filter) -> Result<Page> {
+        let mut records = Vec::new();
+        let PageEnd { damaged, next_cursor } =
+            self.list_each(filter, &mut |thought| records.push(thought))?;
+        Ok(Page { records, damaged, next_cursor })
+    }
+
+    /// Visits the thoughts of a page of [`Cairn::list`] one by one, so that not all of them have to be in memory.
+    pub fn list_each(&self, filter: &Filter, visit: &mut dyn FnMut(Thought)) -> Result<PageEnd> {
         let after = match &filter.cursor {
             None => None,
             Some(cursor) => Some(
@@ -82,31 +91,34 @@ impl Cairn {
             after,
             to: None,
         };
-        let mut listing = Listing::default();
+        let mut damaged = Vec::new();
         let mut gaps = self.gaps(&which)?;
         let (mut seen, mut bytes, mut last) = (0, 0, None);
         let mut more = false;
-        let found = self.all_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
+        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
             more = seen == limit || (bytes > MAX_PAGE_BYTES && seen > 0);
+            if more {
+                return ControlFlow::Break(());
+            }
             seen += 1;
-            // Hashes, ids and labels come to about 700 bytes in JSON.
-            bytes += read.as_ref().map_or(0, |read| read.thought.content.len()) + 700;
-            !more
-        })?;
-        for read in found {
+            bytes += read.as_ref().map_or(0, |thought| thought.content.len()) + BESIDE_CONTENT;
             let read = read.and_then(|thought| asked_for(&which, thought));
             last = read.as_ref().map_or_else(|damage| damage.seq, |thought| Some(thought.seq)).or(last);
-            gaps.see(read.as_ref().ok(), &mut listing.damaged);
-            listing.add(read);
-        }
+            gaps.see(read.as_ref().ok(), &mut damaged);
+            match read {
+                Ok(thought) => visit(thought),
+                Err(damage) => damaged.push(damage),
+            }
+            ControlFlow::Continue(())
+        })?;
         if !more {
-            gaps.end(&mut listing.damaged);
+            gaps.end(&mut damaged);
         }
         if seen == 0 {
-            listing.damaged.extend(self.lost_labels(&which)?);
+            damaged.extend(self.lost_labels(&which)?);
         }
         let next_cursor = last.filter(|_| more).map(|last| last.to_string());
-        Ok(Page { records: listing.records, damaged: listing.damaged, next_cursor })
+        Ok(PageEnd { damaged, next_cursor })
     }
 
     /// Returns the thoughts of a session in order; [`cairn_core::tree::nest`] makes a tree of them.
@@ -117,11 +129,12 @@ impl Cairn {
         let which = ListFilter { session_id: Some(session_id), ..ListFilter::default() };
         let mut listing = Listing::default();
         let mut gaps = self.gaps(&which)?;
-        for read in self.all_thoughts(&Thoughts::Listed(which.clone()), &mut |_| true)? {
+        self.visit_thoughts(&Thoughts::Listed(which.clone()), &mut |read| {
             let read = read.and_then(|thought| asked_for(&which, thought));
             gaps.see(read.as_ref().ok(), &mut listing.damaged);
             listing.add(read.map(|thought| Summary::of(thought, chars)));
-        }
+            ControlFlow::Continue(())
+        })?;
         gaps.end(&mut listing.damaged);
         if listing.records.is_empty() && listing.damaged.is_empty() {
             listing.damaged.extend(self.lost_labels(&which)?);
@@ -219,17 +232,29 @@ impl Cairn {
             kind: scope.kind,
             ..ListFilter::default()
         };
-        let (mut results, mut damaged, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-        for FoundThought { read, rank, snippet } in found {
-            let read = read.and_then(|read| asked_for(&which, checked::thought(read, &mut buffer)?));
-            match read.map(|thought| self.opened(thought)) {
-                Ok(opened) => match opened? {
-                    Ok(thought) => results.push(SearchHit { thought, rank, snippet }),
-                    Err(damage) => damaged.push(damage),
-                },
+        let (mut results, mut damaged) = (Vec::new(), Vec::new());
+        let seqs: Vec<u64> = found.iter().map(|hit| hit.seq).collect();
+        let mut hits = found.into_iter().peekable();
+        let missing = |hit: &FoundThought, damaged: &mut Vec<Damage>| {
+            let place = hit.seq;
+            damaged
+                .push(Damage::new(format!("the search index names log entry {place}, where no thought is")));
+        };
+        self.visit_thoughts(&Thoughts::At(&seqs), &mut |read| {
+            let read = read.and_then(|thought| asked_for(&which, thought));
+            let seq = read.as_ref().map_or_else(|damage| damage.seq, |thought| Some(thought.seq));
+            // Thoughts come in the order of the hits, without those that are missing.
+            while let Some(hit) = hits.next_if(|hit| Some(hit.seq) != seq) {
+                missing(&hit, &mut damaged);
+            }
+            let Some(FoundThought { rank, snippet, .. }) = hits.next() else { return ControlFlow::Break(()) };
+            match read {
+                Ok(thought) => results.push(SearchHit { thought, rank, snippet }),
                 Err(damage) => damaged.push(damage),
             }
-        }
+            ControlFlow::Continue(())
+        })?;
+        hits.for_each(|hit| missing(&hit, &mut damaged));
         damaged.extend(self.lost_labels(&which)?);
         Ok(SearchResults { results, damaged, ranked_newest: more.then_some(RANKED as u64), not_covered })
     }

@@ -1,5 +1,7 @@
 //! The tree over the log, as far as it is stored.
 
+use std::collections::HashMap;
+
 use cairn_core::Sha;
 use cairn_core::log::{TILE_WIDTH, TileSource, Tiles};
 
@@ -15,12 +17,18 @@ pub(crate) type Nodes<'a> = Tiles<Audited<'a>>;
 
 /// Nodes of the tree of one state of a store, which has `size` entries. A missing hash is zeros: no proof holds with it.
 pub(crate) fn audited(audit: &dyn Audit, size: u64) -> Nodes<'_> {
-    Tiles::new(Audited { audit, size, computed: None })
+    Tiles::new(Audited { audit, size, computed: None, corrected: HashMap::new() })
 }
 
 /// The same without any belief in stored tiles: `computed` holds all of those of level 1, one after the other.
-pub(crate) fn recomputed(audit: &dyn Audit, size: u64, computed: Vec<Sha>) -> Nodes<'_> {
-    Tiles::new(Audited { audit, size, computed: Some(computed) })
+/// `corrected` holds the entries whose stored hash is wrong.
+pub(crate) fn recomputed(
+    audit: &dyn Audit,
+    size: u64,
+    computed: Vec<Sha>,
+    corrected: HashMap<u64, Sha>,
+) -> Nodes<'_> {
+    Tiles::new(Audited { audit, size, computed: Some(computed), corrected })
 }
 
 fn missing(level: u8, index: u64) -> StoreError {
@@ -49,6 +57,7 @@ pub(crate) struct Audited<'a> {
     audit: &'a dyn Audit,
     size: u64,
     computed: Option<Vec<Sha>>,
+    corrected: HashMap<u64, Sha>,
 }
 
 impl TileSource for Audited<'_> {
@@ -56,13 +65,19 @@ impl TileSource for Audited<'_> {
 
     fn leaves(&mut self, from: u64, to: u64) -> Result<Vec<Sha>, StoreError> {
         let to = to.min(self.size);
-        let mut hashes = vec![Sha::ZERO; to.saturating_sub(from) as usize];
+        let mut hashes = Vec::with_capacity(to.saturating_sub(from) as usize);
+        let (mut next, corrected) = (from, &self.corrected);
         self.audit.leaf_hashes(from, to, &mut |seq, hash| {
-            if let (Some(slot), Ok(hash)) = (hashes.get_mut((seq - from) as usize), hash.try_into()) {
-                *slot = Sha(hash);
+            if seq == next {
+                let stored = hash.try_into().map_or(Sha::ZERO, Sha);
+                hashes.push(corrected.get(&seq).copied().unwrap_or(stored));
+                next += 1;
             }
         })?;
-        Ok(hashes)
+        match next < to {
+            true => Err(StoreError::Damaged(format!("log entry {next} is missing"))),
+            false => Ok(hashes),
+        }
     }
 
     fn tile(&mut self, level: u8, index: u64) -> Result<Vec<Sha>, StoreError> {

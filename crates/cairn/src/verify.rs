@@ -1,16 +1,16 @@
 //! Recomputing everything from what is stored.
 //!
-//! Nothing that is stored is believed: content is hashed again, links are made again, the bytes of each log
-//! entry are derived again from the rows, and the tree is built again from those bytes.
+//! Nothing that is stored is believed: content is hashed again, links are made again, the bytes of each log entry are
+//! derived from its row, and the tree is built again from their hashes.
 
+mod against;
 mod chain;
 mod checkpoints;
 mod context;
+mod database;
 mod fold;
-mod memory;
 mod record;
 mod redaction;
-mod review;
 mod time;
 mod trust;
 mod whole;
@@ -129,6 +129,9 @@ impl Report {
 /// How much damage is remembered to explain other findings, and how many of those wait to be explained.
 const MOST_CAUSES: usize = 1 << 16;
 
+/// Chains that a finding about missing entries names at most.
+const MOST_NAMED: usize = 4;
+
 /// Findings as they come in, from several threads at once.
 #[derive(Default)]
 pub(crate) struct Findings {
@@ -191,6 +194,18 @@ impl Findings {
         }
     }
 
+    /// Adds to the first finding about missing entries which chains are too short.
+    fn name_missing(&mut self, short: &[String]) {
+        let is_missing = |finding: &&mut Finding| {
+            finding.reason == Reason::MissingRecord && finding.table == "entry" && finding.id.is_none()
+        };
+        if let ([_, ..], Some(finding)) = (short, self.list.iter_mut().find(is_missing)) {
+            let named = short[..short.len().min(MOST_NAMED)].join("; ");
+            let more = if short.len() > MOST_NAMED { "; …" } else { "" };
+            finding.message.push_str(&format!(": {named}{more}"));
+        }
+    }
+
     /// In log order, those without a place in it last. What other damage explains is left out.
     pub(crate) fn sorted(mut self) -> (Vec<Finding>, u64) {
         // Texts that an index does not match have one cause, that index.
@@ -204,10 +219,13 @@ impl Findings {
         // Those that another of them may explain come after it.
         following
             .sort_by_key(|finding| finding.follows_from.iter().any(|cause| matches!(cause, Cause::Table(_))));
-        let mut left_out = None;
+        let (mut left_out, mut short) = (None, Vec::new());
         for finding in following {
             match &finding.follows_from[..] {
                 causes if causes.iter().any(|cause| self.is_explained(cause)) => {
+                    if finding.reason == Reason::MissingRecord && finding.field.as_deref() == Some("length") {
+                        short.push(finding.message.clone());
+                    }
                     left_out.get_or_insert(finding);
                 }
                 [Cause::Text(_), ..] => {
@@ -228,6 +246,7 @@ impl Findings {
             }
             self.count(finding);
         }
+        self.name_missing(&short);
         // Damage is never passed over in silence, whatever was taken to explain it.
         if self.total == 0
             && let Some(finding) = left_out
@@ -240,21 +259,18 @@ impl Findings {
     }
 }
 
+pub use against::{CopyComparison, CopyDifference};
 pub use checkpoints::{Coverage, Outside, OutsideHead, OutsideKey, THIS_MACHINE};
 /// Checks entries one after the other.
 pub(crate) use record::Checker;
 pub use redaction::RedactedRecord;
-/// Whether a redaction can name these fields.
-pub(crate) use redaction::{InLog, possible_fields, read_redaction};
 pub use witnesses::Testimony;
 pub(crate) use witnesses::judge;
 
+/// Verifies the log entry of one brief; says what is wrong with it.
+pub(crate) use chain::verify_brief as verify_brief_entry;
 /// Verifies one snapshot.
 pub(crate) use context::verify as verify_context;
-/// Verifies the log entry of one brief; says what is wrong with it.
-pub(crate) use memory::verify_brief as verify_brief_entry;
-/// The contents that an event names.
-pub(crate) use memory::{bodies_of, named_bodies};
 /// Whose signatures count.
 pub(crate) use trust::{Trust, source};
 /// Names entries that are not there.

@@ -24,9 +24,10 @@ use std::task::{Context, Poll, Wake};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use cairn_core::id::SessionId;
+use cairn_core::entry::Salt;
+use cairn_core::id::{SessionId, ThoughtId};
 use cairn_core::session::SessionState;
-use cairn_core::thought::Thought;
+use cairn_core::thought::{CheckedThought, Thought};
 use tokio::sync::oneshot;
 
 use crate::activity::{Activity, Tally};
@@ -40,8 +41,9 @@ use crate::store::{Append, BUSY, Need, Needs, StoreError, StoreWriter};
 pub(crate) use capture::Capture;
 use heads::Heads;
 pub(crate) use memory::{Appended, EventRequest, StoreBrief};
-pub(crate) use redact::{Blanked, RedactRequest};
+pub(crate) use redact::{Blanked, BlankedEvent, RedactEvent, RedactRequest};
 pub(crate) use review::ReviewRequest;
+use step::Outcome;
 pub(crate) use step::Step;
 
 /// The most writes in one transaction.
@@ -66,17 +68,23 @@ const GATHER_FOR: usize = 4;
 const GATHER_SHARE: u32 = 8;
 const GATHER_MOST: Duration = Duration::from_millis(2);
 
-/// What was recorded; the metadata as canonical text, since parsing it is not the writer's work.
+/// A thought to be recorded.
+pub(crate) struct Recording {
+    pub id: ThoughtId,
+    pub thought: CheckedThought,
+    pub salt: Option<Salt>,
+    pub sealing: Option<Sealing>,
+}
+
+/// A recorded thought. The metadata is canonical text: parsing it is not the writer's work.
 pub(crate) struct Recorded {
     pub thought: Thought,
     pub metadata: Option<String>,
 }
 
-/// What a sealed thought has beside its sealed text.
-#[derive(Clone)]
+/// The key of a sealed thought, and its content in the clear.
 pub(crate) struct Sealing {
     pub key: SealKey,
-    /// What the caller said.
     pub content: String,
 }
 
@@ -130,6 +138,39 @@ where
     }
 }
 
+/// A thought, and the one who waits for it. Nothing of the thought is copied: a transaction that is run again finds it here,
+/// and the answer takes it.
+struct WaitingThought {
+    recording: Recording,
+    outcome: Option<Result<Outcome>>,
+    reply: oneshot::Sender<Result<Recorded>>,
+}
+
+impl Write for WaitingThought {
+    fn needs(&mut self) -> Vec<Need> {
+        Step::needs_of(&self.recording.thought)
+    }
+
+    fn run(&mut self, step: &mut Step<'_>) -> std::result::Result<(), StoreError> {
+        self.outcome = Some(match step.record(&self.recording) {
+            Err(Error::Store(error)) => return Err(error),
+            Err(Error::Busy { .. }) => return Err(StoreError::Busy),
+            outcome => outcome,
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>) {
+        let WaitingThought { recording, outcome, reply } = *self;
+        let answer = outcome.unwrap_or(Err(StoreError::Stopped.into())).map(|outcome| outcome.of(recording));
+        let _ = reply.send(answer);
+    }
+
+    fn fail(self: Box<Self>, error: &StoreError) {
+        let _ = self.reply.send(Err(error.clone().into()));
+    }
+}
+
 enum Job {
     Write(Box<dyn Write>),
     /// A write after which the derived tables are caught up at once.
@@ -137,7 +178,7 @@ enum Job {
     CatchUp(oneshot::Sender<Result<()>>),
     Rebuild(oneshot::Sender<Result<()>>),
     /// A state to be kept when nothing else is to be done.
-    KeepFold(SessionId, Arc<SessionState>),
+    KeepFold(SessionId, Arc<SessionState>, u64),
     /// Somebody asks whether something could be written.
     Probe(SyncSender<Result<()>>),
     /// Answered when everything queued before it is written.
@@ -185,14 +226,9 @@ impl Writer {
         self.refused.get().map(String::as_str)
     }
 
-    /// Queues a write. If the writer has stopped, the reply is dropped, and the waiting side learns that.
-    pub fn write<T: Send + 'static>(
-        &self,
-        reply: oneshot::Sender<Result<T>>,
-        needs: Vec<Need>,
-        work: impl FnMut(&mut Step<'_>) -> Result<T> + Send + 'static,
-    ) {
-        self.queue(Job::Write(Box::new(Waiting { needs, work, result: None, reply })));
+    /// Queues a thought. If the writer has stopped, the reply is dropped, and the waiting side learns that.
+    pub fn record(&self, recording: Recording, reply: oneshot::Sender<Result<Recorded>>) {
+        self.queue(Job::Write(Box::new(WaitingThought { recording, outcome: None, reply })));
     }
 
     /// Writes, and waits until that is durable.
@@ -230,8 +266,8 @@ impl Writer {
     }
 
     /// Has the state of a session kept in the file, when there is nothing else to do.
-    pub fn keep_fold(&self, session_id: SessionId, state: Arc<SessionState>) {
-        let _ = self.jobs.send(Job::KeepFold(session_id, state));
+    pub fn keep_fold(&self, session_id: SessionId, state: Arc<SessionState>, redaction: u64) {
+        let _ = self.jobs.send(Job::KeepFold(session_id, state, redaction));
     }
 
     /// What was written so far.
@@ -301,7 +337,7 @@ struct Work {
     /// How far the derived tables are behind, as far as is known.
     behind: u64,
     /// States that wait to be kept, each session once.
-    folds: VecDeque<(SessionId, Arc<SessionState>)>,
+    folds: VecDeque<(SessionId, Arc<SessionState>, u64)>,
     /// Who makes checkpoints.
     grown: Sender<Message>,
     /// Writes that came while it was under way.
@@ -366,7 +402,9 @@ impl Work {
                         let rebuilt = self.store.clear_derived().map_err(Error::from);
                         drop(reply.send(rebuilt.and_then(|()| self.catch_up_all())));
                     }
-                    Job::KeepFold(session_id, state) => self.await_fold(session_id, state),
+                    Job::KeepFold(session_id, state, redaction) => {
+                        self.await_fold(session_id, state, redaction)
+                    }
                     Job::Probe(reply) => {
                         // What was just written, or tried for another who asks, is answer enough.
                         let answer = known.get_or_insert_with(|| self.probe()).clone();
@@ -387,9 +425,9 @@ impl Work {
         }
     }
 
-    fn await_fold(&mut self, session_id: SessionId, state: Arc<SessionState>) {
-        self.folds.retain(|(known, _)| *known != session_id);
-        self.folds.push_back((session_id, state));
+    fn await_fold(&mut self, session_id: SessionId, state: Arc<SessionState>, redaction: u64) {
+        self.folds.retain(|(known, ..)| *known != session_id);
+        self.folds.push_back((session_id, state, redaction));
         if self.folds.len() > MAX_FOLDS {
             self.folds.pop_front();
         }
@@ -397,8 +435,8 @@ impl Work {
 
     /// Keeps one of the states that wait; false if none does. If it does not work, the events are folded next time.
     fn keep_fold(&mut self) -> bool {
-        let Some((session_id, state)) = self.folds.pop_front() else { return false };
-        let _ = keep(&mut *self.store, &session_id, &state);
+        let Some((session_id, state, redaction)) = self.folds.pop_front() else { return false };
+        let _ = keep(&mut *self.store, &session_id, &state, redaction);
         true
     }
 

@@ -6,6 +6,9 @@ mod harness;
 /// What the writer did, and whether it could write now.
 #[path = "it/activity.rs"]
 mod activity;
+/// A log beside a copy of it.
+#[path = "it/against.rs"]
+mod against;
 /// Twenty attacks, and which layer notices.
 #[path = "it/attacks.rs"]
 mod attacks;
@@ -18,6 +21,9 @@ mod branch;
 /// Bundles: exported, verified by two programs, tampered with, imported.
 #[path = "it/bundle/mod.rs"]
 mod bundle;
+/// The lists of each task's and session's thoughts.
+#[path = "it/chains.rs"]
+mod chains;
 /// Clocks that cannot be right.
 #[path = "it/clock.rs"]
 mod clock;
@@ -71,6 +77,9 @@ mod record;
 /// Redaction: what stays, what goes, and that it is gone from the files.
 #[path = "it/redact.rs"]
 mod redact;
+/// Redaction of events: what stays of them, and the contents that go with them.
+#[path = "it/redact_events.rs"]
+mod redact_events;
 /// Reviews of thoughts and briefs.
 #[path = "it/review.rs"]
 mod review;

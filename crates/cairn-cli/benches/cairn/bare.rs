@@ -70,6 +70,11 @@ impl Bare {
             for statement in statements {
                 connection.execute_batch(&statement?)?;
             }
+            // Cairn fills two tables with these later; a bare loop that finds the thoughts of a task or session has indexes.
+            connection.execute_batch(
+                "CREATE UNIQUE INDEX thought_task ON thought (task_no, position);
+                 CREATE UNIQUE INDEX thought_session ON thought (session_no, step_index)",
+            )?;
         }
         let next =
             connection.query_row("SELECT coalesce(max(seq), 0) + 1 FROM thought", [], |row| row.get(0))?;

@@ -12,13 +12,15 @@ use crate::state::StateFolder;
 use crate::term::{Ui, cut, first_line, visible, wrap};
 use crate::witness;
 
-/// Erase the text of a thought or a stored brief, for ever
+/// Erase the text of a thought, brief or event, for ever
 ///
 /// Its hashes stay, so that everything still verifies, and the log says by whom, when and why it was erased. The text is
-/// gone from the record, the search index and the files; copies elsewhere, such as backups, are not touched.
+/// gone from the record, the search index and the files; copies elsewhere, such as backups, are not touched. An event keeps
+/// its structure, with `(redacted)` in the place of its texts; the contents of entities that it names go with it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Name the thought by its id or a unique beginning of it, or a brief by its whole id
+    /// Name the thought by its id or a unique beginning of it, a brief by its whole id, or an event by `event:` and its
+    /// position in the log
     id: String,
     /// Say why, and on what legal basis; this stays in the log for ever
     #[arg(long, value_name = "TEXT")]
@@ -35,6 +37,7 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let cairn = app.write()?;
     let target = match cairn.resolve(&args.id) {
+        _ if args.id.starts_with("event:") => args.id,
         Ok(id) => id.to_string(),
         // It may be a brief.
         Err(Error::NotFound { .. }) => args.id,
@@ -74,12 +77,13 @@ fn agreed(cairn: &Cairn, id: &str, ui: &Ui) -> Result<bool, CliError> {
 fn page(redacted: &Redacted, ui: &Ui) -> String {
     let palette = ui.palette;
     let fields = redacted.fields.join(" and ").replace("seal_key", "key");
+    let fields = fields.replace("body and bodies", "texts and contents").replace("body", "texts");
     let id = palette.strong(&visible(&redacted.id));
     let mut page = format!(
         "Redacted {} {id}: its {fields} {} gone\n",
         redacted.kind,
         match redacted.fields.len() {
-            1 => "is",
+            1 if fields != "texts" => "is",
             _ => "are",
         }
     );
@@ -94,8 +98,15 @@ fn page(redacted: &Redacted, ui: &Ui) -> String {
     line("reason", &redacted.reason);
     line("hash", &redacted.content_hash.to_string());
     line("log", &format!("entry {} says so of entry {}", redacted.seq, redacted.target_seq));
+    if !redacted.shared.is_empty() {
+        let shared: Vec<String> = redacted.shared.iter().map(u64::to_string).collect();
+        line(
+            "shared",
+            &format!("contents that went with it are gone from events {} as well", shared.join(", ")),
+        );
+    }
     if !redacted.also_in.is_empty() {
-        page.push_str("\nStored briefs that repeat its first line:\n");
+        page.push_str("\nStored briefs that repeat it:\n");
         for brief in &redacted.also_in {
             page.push_str(&format!("  cairn redact {} --reason …\n", visible(brief.as_str())));
         }

@@ -1,8 +1,13 @@
 //! `cairn verify`: recompute everything, and name what does not fit.
 
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+
 use cairn::core::note::VerifyingKey;
 use cairn::{
-    Cairn, Coverage, Finding, Outside, OutsideKey, RedactedRecord, Report, Scope, Sha, THIS_MACHINE,
+    Cairn, CopyComparison, CopyDifference, Coverage, Finding, Options, Outside, OutsideKey, RedactedRecord,
+    Report, Scope, Sha, THIS_MACHINE,
 };
 use serde::Serialize;
 
@@ -27,6 +32,9 @@ pub(crate) struct Args {
     /// Count only signatures of this public key, as `cairn key show` prints it; may be given again
     #[arg(long, value_name = "VKEY", conflicts_with_all = ["session", "task"])]
     key: Vec<VerifyingKey>,
+    /// Compare every field with this copy of the log too: a backup, a clone or a bundle
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "task"])]
+    against: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
@@ -44,11 +52,74 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let outside = Outside { keys: args.key.into_iter().map(given).collect(), heads, ..Outside::default() };
     let mut report = check_against(&cairn, &scope, outside)?;
     report.notes.extend(remarks);
-    match (report.valid(), print(&report, app)) {
+    let compared = args.against.as_deref().map(|path| compare(&cairn, path)).transpose()?;
+    let same = compared.as_ref().is_none_or(CopyComparison::is_same);
+    let printed = match (&compared, app.ui.json) {
+        (Some(against), true) => app.ui.print_json(&Beside { data: Data::of(&report), against }),
+        (Some(against), false) => {
+            print(&report, app).and_then(|()| app.ui.print(&beside(against, app.ui.width, app.ui.palette)))
+        }
+        (None, _) => print(&report, app),
+    };
+    match (report.valid() && same, printed) {
         (true, printed) => printed.map(|()| Outcome::Fine),
         // The exit code must tell, even to a caller that reads nothing else.
         (false, _) => Ok(Outcome::FoundSomething),
     }
+}
+
+/// The report with a comparison, as a program reads it.
+#[derive(Serialize)]
+struct Beside<'a> {
+    #[serde(flatten)]
+    data: Data<'a>,
+    against: &'a CopyComparison,
+}
+
+/// Compares the log with a copy: an SQLite file, or else a bundle.
+fn compare(cairn: &Cairn, path: &Path) -> Result<CopyComparison, CliError> {
+    let unread =
+        |error: std::io::Error| CliError::usage(format!("`{}` cannot be read: {error}", path.display()));
+    let mut file = File::open(path).map_err(unread)?;
+    let mut begin = [0; 16];
+    let length = file.read(&mut begin).map_err(unread)?;
+    if begin[..length] == *b"SQLite format 3\0" {
+        let other = Options::new().read_only(true).open(path)?;
+        let bar = Bar::new();
+        return Ok(cairn.compare_with(&other, &|progress| bar.show(progress))?);
+    }
+    file.rewind().map_err(unread)?;
+    Ok(cairn.compare_with_bundle(BufReader::new(file))?)
+}
+
+/// A comparison as a person reads it.
+fn beside(against: &CopyComparison, width: usize, palette: Palette) -> String {
+    let compared = count(against.compared, "entry");
+    let mut page = match against.differences_total {
+        0 => format!("\nagainst the copy: {compared} compared, no field differs\n"),
+        1 => format!("\nagainst the copy: {compared} compared, 1 field differs\n"),
+        some => format!("\nagainst the copy: {compared} compared, {} differ\n", count(some, "field")),
+    };
+    for (entries, place) in [(against.only_here, "here"), (against.only_there, "in the copy")] {
+        if entries > 0 {
+            page.push_str(&format!("{} {place} alone\n", count(entries, "entry")));
+        }
+    }
+    for difference in &against.differences {
+        let CopyDifference { seq, record, field, here, there } = difference;
+        page.push_str(&format!("\n   {} (log entry {seq})\n", palette.strong(&visible(record))));
+        for (name, value) in [("field", field), ("here", here), ("there", there)] {
+            for (index, line) in wrap(&visible(value), width.saturating_sub(13).max(66)).iter().enumerate() {
+                let name = if index == 0 { name } else { "" };
+                page.push_str(&format!("   {} {line}\n", palette.faint(&format!("{name:<8}"))));
+            }
+        }
+    }
+    let hidden = against.differences_total.saturating_sub(against.differences.len() as u64);
+    if hidden > 0 {
+        page.push_str(&format!("\n… and {} more\n", count(hidden, "field").replace(" fields", "")));
+    }
+    page
 }
 
 /// Shows what was found.
@@ -180,7 +251,12 @@ pub(super) fn block(number: usize, finding: &Finding, width: usize, palette: Pal
         ("found", finding.actual.clone()),
         // Where there is no value to compare, the sentence says what is wrong.
         // So it does for a finding about the log as a whole.
-        ("what", (finding.field.is_none() || finding.table == "log").then(|| finding.message.clone())),
+        // Of a record as a whole it says which fields other hashes tell apart.
+        (
+            "what",
+            (finding.field.as_deref().is_none_or(|field| field == "leaf_hash") || finding.table == "log")
+                .then(|| finding.message.clone()),
+        ),
     ];
     for (name, value) in lines {
         let Some(value) = value else { continue };

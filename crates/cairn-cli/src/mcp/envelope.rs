@@ -1,5 +1,7 @@
 //! The envelope of every tool's answer: `{ok: true, data}` or `{ok: false, error: {code, message, details}}`.
 
+use std::io;
+
 use cairn::core::canonical::write_string;
 use cairn::core::preview::preview;
 use cairn::{Error, Issue};
@@ -7,6 +9,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ServerJsonRpcMessage, ServerResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// How many problems the message repeats; `details.issues` has all of them.
 const TOLD: usize = 5;
@@ -114,14 +117,23 @@ impl From<Failure> for ErrorData {
 pub struct Data(String);
 
 impl Data {
-    /// Renders a tool's data. Listings are large, so nothing stands between them and their text.
+    /// Renders a tool's data.
     pub fn of(data: &impl Serialize) -> Result<Data, Failure> {
-        let unwritable = |_| Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON");
+        Data::with(|out| serde_json::to_writer(out, data).map_err(unwritable))
+    }
+
+    /// Renders the data that `write` appends as JSON.
+    pub fn with(write: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>) -> Result<Data, Failure> {
         let mut envelope = br#"{"ok":true,"data":"#.to_vec();
-        serde_json::to_writer(&mut envelope, data).map_err(unwritable)?;
+        write(&mut envelope)?;
         envelope.push(b'}');
         Ok(Data(String::from_utf8(envelope).expect("serde_json writes UTF-8")))
     }
+}
+
+/// Says that JSON could not be written.
+pub fn unwritable(_: serde_json::Error) -> Failure {
+    Failure::new("HANDLER_ERROR", "the answer cannot be written as JSON")
 }
 
 /// Wraps what a tool answered.
@@ -146,28 +158,84 @@ const AS_TEXT: Value = Value::Null;
 
 /// Appends a message to `out`, with the structured content of an [`answer`] in its place.
 pub fn write(message: &mut ServerJsonRpcMessage, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    let Some(text) = taken(message) else { return serde_json::to_writer(out, message) };
-    // Without its text the message is short, and both places are found at once.
+    let Some(text) = taken(message, 0) else { return serde_json::to_writer(out, message) };
     let frame = serde_json::to_string(message)?;
-    let (before, after) = frame.split_once(r#""text":"""#).expect("an answer has a text");
-    let (between, after) = after.split_once(r#""structuredContent":null"#).expect("and structured content");
+    let (before, between, after) = parts(&frame);
     out.reserve(frame.len() + 2 * text.len() + text.len() / 4);
     out.extend_from_slice(before.as_bytes());
-    out.extend_from_slice(br#""text":"#);
     write_string(&text, out);
     out.extend_from_slice(between.as_bytes());
-    out.extend_from_slice(br#""structuredContent":"#);
     out.extend_from_slice(text.as_bytes());
     out.extend_from_slice(after.as_bytes());
     Ok(())
 }
 
-/// Takes the text out of an [`answer`] that goes without structured content.
-fn taken(message: &mut ServerJsonRpcMessage) -> Option<String> {
+/// The message around the text of an [`answer`], as JSON: before the text as a string, between both, and after the text as
+/// structured content. Without its text the message is short, and both places are found at once.
+fn parts(frame: &str) -> (&str, &str, &str) {
+    let place = |mark: &str| frame.find(mark).expect("an answer has a text and structured content");
+    let (text, structured) = (place(r#""text":"""#), place(r#""structuredContent":null"#));
+    let (before, rest) = frame.split_at(text + r#""text":"#.len());
+    let (between, after) = rest.split_at(structured + r#""structuredContent":"#.len() - before.len());
+    (before, &between[r#""""#.len()..], &after["null".len()..])
+}
+
+/// An [`answer`] so long that it is written piece by piece.
+pub struct LongAnswer {
+    frame: String,
+    text: String,
+}
+
+/// A text from this length on is not copied.
+const LONG: usize = 256 << 10;
+/// Bytes of a text that become part of a JSON string at a time.
+const PIECE: usize = 64 << 10;
+
+/// Takes a message that is a long answer apart.
+pub fn long(message: &mut ServerJsonRpcMessage) -> serde_json::Result<Option<LongAnswer>> {
+    let Some(text) = taken(message, LONG) else { return Ok(None) };
+    Ok(Some(LongAnswer { frame: serde_json::to_string(message)?, text }))
+}
+
+impl LongAnswer {
+    /// How many bytes it has at least.
+    pub fn len(&self) -> usize {
+        2 * self.text.len()
+    }
+
+    /// Writes it as one line.
+    pub async fn write(&self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        let (before, between, after) = parts(&self.frame);
+        output.write_all(before.as_bytes()).await?;
+        output.write_all(b"\"").await?;
+        let (mut rest, mut string) = (self.text.as_str(), Vec::new());
+        while !rest.is_empty() {
+            let mut end = rest.len().min(PIECE);
+            while !rest.is_char_boundary(end) {
+                end -= 1;
+            }
+            let (piece, more) = rest.split_at(end);
+            rest = more;
+            string.clear();
+            write_string(piece, &mut string);
+            output.write_all(&string[1..string.len() - 1]).await?;
+        }
+        output.write_all(b"\"").await?;
+        output.write_all(between.as_bytes()).await?;
+        output.write_all(self.text.as_bytes()).await?;
+        output.write_all(after.as_bytes()).await?;
+        output.write_all(b"\n").await
+    }
+}
+
+/// Takes the text out of an [`answer`] that goes without structured content, if it has at least so many bytes.
+fn taken(message: &mut ServerJsonRpcMessage, least: usize) -> Option<String> {
     let ServerJsonRpcMessage::Response(response) = message else { return None };
     let ServerResult::CallToolResult(result) = &mut response.result else { return None };
     match (&result.structured_content, &mut result.content[..]) {
-        (Some(AS_TEXT), [ContentBlock::Text(text)]) => Some(std::mem::take(&mut text.text)),
+        (Some(AS_TEXT), [ContentBlock::Text(text)]) if text.text.len() >= least => {
+            Some(std::mem::take(&mut text.text))
+        }
         _ => None,
     }
 }
@@ -219,6 +287,24 @@ mod tests {
         let text = written["result"]["content"][0]["text"].as_str().unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap(), envelope);
         assert_eq!(written["result"]["isError"], false);
+    }
+
+    /// The pieces are cut between characters of several bytes, and next to escapes.
+    #[tokio::test]
+    async fn a_long_answer_is_written_as_a_short_one_is() {
+        let tricky = "\"ü\\\u{1}€ structuredContent:null 🪨".repeat(20_000);
+        let message = || {
+            let result = answer(Data::of(&json!({ "list": [tricky, 1] })));
+            ServerJsonRpcMessage::response(ServerResult::CallToolResult(result), RequestId::Number(7))
+        };
+        let mut expected = Vec::new();
+        write(&mut message(), &mut expected).unwrap();
+        expected.push(b'\n');
+        let mut written = Vec::new();
+        let long = long(&mut message()).unwrap().expect("it is long");
+        long.write(&mut written).await.unwrap();
+        assert!(written == expected, "{} bytes instead of {}", written.len(), expected.len());
+        assert!(written.len() >= long.len());
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod transport;
 
 use anyhow::Context;
 use cairn::Cairn;
+use rmcp::ServiceExt;
 
 use crate::signals::told_to_stop;
 
@@ -58,6 +59,8 @@ pub fn run(cairn: Cairn, tools: ToolSets) -> anyhow::Result<()> {
     let quit = runtime.block_on(async {
         let server = server::Server::new(cairn.clone(), &tools.tools());
         let transport = transport::LineTransport::new(stdio::input(), stdio::output());
+        // On the heap: the SDK moves the future of a request several times.
+        let server = server.into_dyn();
         // Without the SDK's own opening: it ends the server if the first message is not the one it expects.
         rmcp::service::serve_directly_with_ct(server, transport, None, told).waiting().await
     });

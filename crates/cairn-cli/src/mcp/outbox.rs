@@ -2,13 +2,15 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+
+use super::envelope::LongAnswer;
 
 /// Above this many waiting bytes, no further request is read until the client has taken some.
 const ROOM: usize = 64 << 20;
@@ -24,7 +26,7 @@ pub struct Outbox {
 
 #[derive(Default)]
 struct Shared {
-    waiting: Mutex<Vec<u8>>,
+    waiting: Mutex<Waiting>,
     /// Something was put into `waiting`, or `closed` was set.
     filled: Notify,
     /// `waiting` was emptied, or `gone` was set.
@@ -32,6 +34,20 @@ struct Shared {
     closed: AtomicBool,
     /// The client no longer takes anything.
     gone: AtomicBool,
+}
+
+/// Messages in order: long answers with what came before each, then lines.
+#[derive(Default)]
+struct Waiting {
+    long: Vec<(Vec<u8>, LongAnswer)>,
+    lines: Vec<u8>,
+}
+
+impl Waiting {
+    fn len(&self) -> usize {
+        let long = self.long.iter().map(|(lines, answer)| lines.len() + answer.len());
+        self.lines.len() + long.sum::<usize>()
+    }
 }
 
 impl Outbox {
@@ -52,16 +68,33 @@ impl Outbox {
         if self.is_gone() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let mut waiting = self.shared.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let before = waiting.len();
-        if let Err(error) = write(&mut waiting) {
-            waiting.truncate(before);
+        let mut waiting = self.waiting();
+        let before = waiting.lines.len();
+        if let Err(error) = write(&mut waiting.lines) {
+            waiting.lines.truncate(before);
             return Err(error.into());
         }
-        waiting.push(b'\n');
+        waiting.lines.push(b'\n');
         drop(waiting);
         self.shared.filled.notify_one();
         Ok(())
+    }
+
+    /// Adds an answer that is made into a line only while it is written.
+    pub fn put_long(&self, answer: LongAnswer) -> io::Result<()> {
+        if self.is_gone() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let mut waiting = self.waiting();
+        let before = std::mem::take(&mut waiting.lines);
+        waiting.long.push((before, answer));
+        drop(waiting);
+        self.shared.filled.notify_one();
+        Ok(())
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the client has closed its end.
@@ -98,11 +131,17 @@ async fn write(shared: Arc<Shared>, mut output: impl AsyncWrite + Unpin) {
     loop {
         lines.clear();
         lines.shrink_to(KEPT_CAPACITY);
+        let mut long = Vec::new();
         if let Ok(mut waiting) = shared.waiting.lock() {
-            std::mem::swap(&mut *waiting, &mut lines);
+            std::mem::swap(&mut waiting.lines, &mut lines);
+            long = std::mem::take(&mut waiting.long);
         }
-        if !lines.is_empty() {
+        if !lines.is_empty() || !long.is_empty() {
             let written = async {
+                for (before, answer) in long {
+                    output.write_all(&before).await?;
+                    answer.write(&mut output).await?;
+                }
                 output.write_all(&lines).await?;
                 output.flush().await
             };

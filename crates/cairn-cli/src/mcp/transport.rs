@@ -169,7 +169,11 @@ impl Transport<RoleServer> for LineTransport {
         if let Some(id) = id {
             self.forget(&id);
         }
-        ready(self.outbox.put_with(|out| envelope::write(&mut message, out)))
+        ready(match envelope::long(&mut message) {
+            Ok(Some(answer)) => self.outbox.put_long(answer),
+            Ok(None) => self.outbox.put_with(|out| envelope::write(&mut message, out)),
+            Err(error) => Err(error.into()),
+        })
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {

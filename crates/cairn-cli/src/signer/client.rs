@@ -143,7 +143,7 @@ impl Signer for SocketSigner {
         made.ok_or_else(|| "the signer made no key".to_string())
     }
 
-    /// A signer answers those whom it keeps away from the key: they must not have it vouch for a key of their own.
+    /// A signer serves callers that must not have the key, so it never signs for a key of theirs.
     fn sign_change(&self, _: &KeyStatement<'_>) -> Result<Vec<Signature>, String> {
         Err(format!(
             "the signer at `{}` signs checkpoints alone; change the key as the user who runs it, with its key files",

@@ -12,9 +12,9 @@ entry! {
         /// When it was stored, as text.
         created_at: Text<'a>,
         /// Stands for the whole brief.
-        data_hash: Sha,
+        data_hash: Sha => derived,
         /// Bytes of it.
-        data_length: u64,
+        data_length: u64 => derived,
         /// The brief's own hash.
         hash: Sha,
         /// For which node.

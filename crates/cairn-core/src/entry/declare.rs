@@ -4,15 +4,16 @@ use super::field::Field;
 use super::{EntryKind, VERSION};
 use crate::canonical::write_string;
 
-/// Declares one kind of entry. The declaration gives the type, the writer and the strict reader.
+/// Declares one kind of entry. The declaration gives the type, the writer, the strict reader, and the columns of a row.
 ///
 /// Fields stand in the order of their keys, which is that of canonical JSON. `kind` and `v` belong to every entry and
-/// are not declared.
+/// are not declared. A field marked `=> derived` stands for a text that is stored beside the entry
+/// ([`Parts`](crate::entry::Parts)), and has no column.
 macro_rules! entry {
     (
         $(#[$doc:meta])*
         $name:ident<$life:lifetime> {
-            $( $(#[$field_doc:meta])* $field:ident $(($key:literal))?: $type:ty, )*
+            $( $(#[$field_doc:meta])* $field:ident $(($key:literal))?: $type:ty $(=> $derived:ident)?, )*
         }
     ) => {
         $(#[$doc])*
@@ -24,6 +25,34 @@ macro_rules! entry {
         impl<$life> $name<$life> {
             /// The keys of its fields, in order.
             pub const FIELDS: &'static [&'static str] = &[$( $crate::entry::declare::key!($field $($key)?) ),*];
+
+            /// The columns of its row, in order: name and type.
+            pub fn row() -> Vec<(&'static str, $crate::entry::ColumnType)> {
+                let columns = [$(
+                    $crate::entry::declare::column!(
+                        ($crate::entry::declare::key!($field $($key)?), <$type as $crate::entry::Field<'_>>::COLUMN)
+                        $($derived)?
+                    )
+                ),*];
+                columns.into_iter().flatten().collect()
+            }
+
+            /// Visits the values of its columns, in order.
+            pub fn columns(&self, visit: &mut dyn FnMut(&'static str, $crate::entry::Column<'_>)) {
+                $( $crate::entry::declare::visit_column!(
+                    visit, $crate::entry::declare::key!($field $($key)?), &self.$field, $($derived)?
+                ); )*
+            }
+
+            /// Reads a row, whose columns `next` gives in order. Fields without a column are left empty.
+            pub fn from_columns(
+                next: &mut dyn FnMut(&'static str) -> $crate::entry::Column<$life>,
+            ) -> Result<Self, $crate::entry::Malformed> {
+                $( let $field = $crate::entry::declare::read_column!(
+                    next, $crate::entry::declare::key!($field $($key)?), $($derived)?
+                ); )*
+                Ok($name { $($field),* })
+            }
 
             pub(super) fn members(&self, out: &mut $crate::entry::declare::EntryWriter<'_>) {
                 $( out.member($crate::entry::declare::key!($field $($key)?), &self.$field); )*
@@ -65,6 +94,35 @@ macro_rules! key {
     };
 }
 pub(super) use key;
+
+/// A column, unless the field has none.
+macro_rules! column {
+    ($column:tt) => {
+        Some($column)
+    };
+    ($column:tt derived) => {
+        None
+    };
+}
+pub(super) use column;
+
+macro_rules! visit_column {
+    ($visit:ident, $key:expr, $value:expr,) => {
+        $visit($key, $crate::entry::Field::to_column($value))
+    };
+    ($visit:ident, $key:expr, $value:expr, derived) => {};
+}
+pub(super) use visit_column;
+
+macro_rules! read_column {
+    ($next:ident, $key:expr,) => {
+        $crate::entry::Field::from_column($next($key)).ok_or($crate::entry::Malformed { field: $key })?
+    };
+    ($next:ident, $key:expr, derived) => {
+        Default::default()
+    };
+}
+pub(super) use read_column;
 
 /// Writes the members of an entry, with `kind` and `v` at their places.
 pub(super) struct EntryWriter<'o> {

@@ -8,9 +8,9 @@ entry! {
     /// An entry that records an event of a session, borrowed from wherever its fields live.
     EventEntry<'a> {
         /// Stands for the body.
-        body_hash: Sha,
+        body_commitment: Sha => derived,
         /// Bytes of body.
-        body_length: u64,
+        body_length: u64 => derived,
         /// When it was recorded, as text.
         created_at: Text<'a>,
         /// The kind of event.

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::EntryKind;
+use super::column::{Column, ColumnType};
 use super::reader::EntryReader;
-use crate::canonical::{write_integer, write_string};
+use crate::canonical::{MAX_INTEGER, write_integer, write_string};
 use crate::hash::Sha;
 
 /// A text of an entry, borrowed where that is possible.
@@ -21,6 +22,13 @@ pub trait Field<'a>: Sized {
     fn read(reader: &mut EntryReader<'a>) -> Option<Self>;
     /// Borrows from nothing any more.
     fn into_owned(self) -> Self::Owned;
+
+    /// The type of the column that holds it.
+    const COLUMN: ColumnType;
+    /// The value of that column.
+    fn to_column(&self) -> Column<'_>;
+    /// Reads exactly the values that [`to_column`](Field::to_column) gives.
+    fn from_column(column: Column<'a>) -> Option<Self>;
 }
 
 impl<'a> Field<'a> for Text<'a> {
@@ -37,6 +45,19 @@ impl<'a> Field<'a> for Text<'a> {
     fn into_owned(self) -> Text<'static> {
         Cow::Owned(Cow::into_owned(self))
     }
+
+    const COLUMN: ColumnType = ColumnType::Text;
+
+    fn to_column(&self) -> Column<'_> {
+        Column::Text(Cow::Borrowed(self))
+    }
+
+    fn from_column(column: Column<'a>) -> Option<Text<'a>> {
+        match column {
+            Column::Text(text) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 impl Field<'_> for u64 {
@@ -52,6 +73,19 @@ impl Field<'_> for u64 {
 
     fn into_owned(self) -> u64 {
         self
+    }
+
+    const COLUMN: ColumnType = ColumnType::Number;
+
+    fn to_column(&self) -> Column<'_> {
+        Column::Number(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+
+    fn from_column(column: Column<'_>) -> Option<u64> {
+        match column {
+            Column::Number(number) => u64::try_from(number).ok().filter(|number| *number <= MAX_INTEGER),
+            _ => None,
+        }
     }
 }
 
@@ -70,6 +104,19 @@ impl Field<'_> for Sha {
 
     fn into_owned(self) -> Sha {
         self
+    }
+
+    const COLUMN: ColumnType = ColumnType::Bytes;
+
+    fn to_column(&self) -> Column<'_> {
+        Column::Bytes(Cow::Borrowed(&self.0))
+    }
+
+    fn from_column(column: Column<'_>) -> Option<Sha> {
+        match column {
+            Column::Bytes(bytes) => (&*bytes).try_into().ok().map(Sha),
+            _ => None,
+        }
     }
 }
 
@@ -90,8 +137,22 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     fn into_owned(self) -> Option<T::Owned> {
         self.map(T::into_owned)
     }
+
+    const COLUMN: ColumnType = T::COLUMN;
+
+    fn to_column(&self) -> Column<'_> {
+        self.as_ref().map_or(Column::Null, T::to_column)
+    }
+
+    fn from_column(column: Column<'a>) -> Option<Option<T>> {
+        match column {
+            Column::Null => Some(None),
+            value => T::from_column(value).map(Some),
+        }
+    }
 }
 
+/// A list stands in one column: canonical JSON, and NULL if it is empty.
 impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
     type Owned = Vec<T::Owned>;
 
@@ -128,6 +189,26 @@ impl<'a, T: Field<'a>> Field<'a> for Vec<T> {
     fn into_owned(self) -> Vec<T::Owned> {
         self.into_iter().map(T::into_owned).collect()
     }
+
+    const COLUMN: ColumnType = ColumnType::Text;
+
+    fn to_column(&self) -> Column<'_> {
+        if self.is_empty() {
+            return Column::Null;
+        }
+        let mut json = Vec::new();
+        self.write(&mut json);
+        String::from_utf8(json).map_or(Column::Null, |json| Column::Text(json.into()))
+    }
+
+    fn from_column(column: Column<'a>) -> Option<Vec<T>> {
+        let list: Vec<T> = match column {
+            Column::Null => return Some(Vec::new()),
+            Column::Text(Cow::Borrowed(json)) => EntryReader::only(json)?,
+            _ => return None,
+        };
+        Some(list).filter(|list| !list.is_empty())
+    }
 }
 
 /// Makes an enum that is written as a word a [`Field`].
@@ -148,6 +229,20 @@ macro_rules! word {
             fn into_owned(self) -> $type {
                 self
             }
+
+            const COLUMN: $crate::entry::ColumnType = $crate::entry::ColumnType::Text;
+
+            fn to_column(&self) -> $crate::entry::Column<'_> {
+                $crate::entry::Column::Text(self.as_str().into())
+            }
+
+            fn from_column(column: $crate::entry::Column<'_>) -> Option<$type> {
+                let parse: fn(&str) -> Option<$type> = $parse;
+                match column {
+                    $crate::entry::Column::Text(word) => parse(&word),
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -161,22 +256,4 @@ word!(crate::thought::Source, |text| text.parse().ok());
 /// The texts of a list, borrowed.
 pub fn texts<T: AsRef<str>>(list: &[T]) -> Vec<Text<'_>> {
     list.iter().map(|text| Text::from(text.as_ref())).collect()
-}
-
-/// A list as a column of a table holds it: canonical JSON, and nothing for an empty list.
-pub fn to_column<T: AsRef<str>>(list: &[T]) -> Option<String> {
-    if list.is_empty() {
-        return None;
-    }
-    let mut json = Vec::new();
-    texts(list).write(&mut json);
-    String::from_utf8(json).ok()
-}
-
-/// Reads a list from a column; none unless [`to_column`] writes it so.
-pub fn from_column(column: Option<&str>) -> Option<Vec<Text<'_>>> {
-    match column {
-        None => Some(Vec::new()),
-        Some(json) => EntryReader::only(json).filter(|list: &Vec<Text<'_>>| !list.is_empty()),
-    }
 }

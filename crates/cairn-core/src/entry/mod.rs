@@ -1,18 +1,20 @@
 //! Log entries: the exact bytes that stand in the Merkle log for something that was recorded.
 //!
 //! An entry is one flat canonical JSON object with **every** field of what it records; absent fields are
-//! `null`, never left out. Two fields are represented instead of repeated, so that a text can be erased
-//! later with every proof intact: `content_hash` stands for the content, `metadata_commitment` (salted, so
-//! that short metadata cannot be guessed from it) for the metadata. `v` fixes the meaning of an entry for
-//! ever: a change of meaning is a new number.
+//! `null`, never left out. Texts are represented instead of repeated, so that they can be erased later with
+//! every proof intact: `content_hash` and `data_hash` stand for contents, `metadata_commitment` and
+//! `body_commitment` for metadata and for the bodies of events. Commitments are salted, so that a short text
+//! cannot be guessed from them. `v` fixes the meaning of an entry for ever: a change of meaning is a new number.
 
 mod brief;
+mod column;
 mod continuation;
 mod declare;
 mod event;
 mod field;
 mod genesis;
 mod key;
+mod parts;
 mod reader;
 mod redaction;
 mod review;
@@ -20,12 +22,14 @@ mod snapshot;
 mod thought;
 
 pub use brief::BriefEntry;
+pub use column::{Column, ColumnType, Malformed};
 pub use continuation::ContinuationEntry;
 pub use declare::Difference;
 pub use event::EventEntry;
-pub use field::{Field, Text, from_column, texts, to_column};
+pub use field::{Field, Text, texts};
 pub use genesis::Genesis;
 pub use key::{KeyEntry, KeyOp, KeyStatement};
+pub use parts::{Blanked, Parts, Record, TextMark, Unsound};
 pub use reader::EntryReader;
 pub use redaction::RedactionEntry;
 pub use review::{ReviewEntry, ReviewVerdict};
@@ -113,6 +117,31 @@ macro_rules! kinds {
                 }
             }
 
+            /// The columns of a row of this kind, in order: name and type.
+            pub fn row(kind: EntryKind) -> Vec<(&'static str, ColumnType)> {
+                match kind {
+                    $( EntryKind::$kind => $entry::row(), )*
+                }
+            }
+
+            /// Visits the values of its columns, in order.
+            pub fn columns(&self, visit: &mut dyn FnMut(&'static str, Column<'_>)) {
+                match self {
+                    $( Entry::$kind(entry) => entry.columns(visit), )*
+                }
+            }
+
+            /// Reads a row of this kind, whose columns `next` gives in order. Fields without a column are left empty:
+            /// [`Record::complete`] fills them.
+            pub fn from_columns(
+                kind: EntryKind,
+                next: &mut dyn FnMut(&'static str) -> Column<'a>,
+            ) -> Result<Entry<'a>, Malformed> {
+                Ok(match kind {
+                    $( EntryKind::$kind => Entry::$kind($entry::from_columns(next)?), )*
+                })
+            }
+
             /// The first field in which two entries differ, with both values as text.
             pub fn difference(&self, other: &Self) -> Option<Difference> {
                 match (self, other) {
@@ -186,13 +215,13 @@ impl FromStr for EntryKind {
     }
 }
 
-/// Random bytes that keep a [`metadata_commitment`] from being guessed; they are stored beside the metadata.
+/// Random bytes, stored beside a text, that keep the text from being guessed from its [`commitment`].
 pub type Salt = [u8; 32];
 
-/// `HMAC-SHA-256(salt, canonical metadata)`.
-pub fn metadata_commitment(salt: &Salt, canonical_metadata: &[u8]) -> Sha {
+/// `HMAC-SHA-256(salt, canonical JSON)`.
+pub fn commitment(salt: &Salt, canonical: &[u8]) -> Sha {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(salt).expect("HMAC takes a key of any length");
-    mac.update(canonical_metadata);
+    mac.update(canonical);
     Sha(mac.finalize().into_bytes().into())
 }
 
@@ -218,7 +247,7 @@ mod tests {
             hash: Sha::of(b"hash"),
             id: "r1".into(),
             idempotency_key: None,
-            metadata_commitment: Some(metadata_commitment(&[7; 32], b"{}")),
+            metadata_commitment: Some(commitment(&[7; 32], b"{}")),
             parent_id: Some("r0".into()),
             position: 3,
             prev_hash: Sha::ZERO,
@@ -286,7 +315,7 @@ mod tests {
     fn the_bytes_of_events_and_briefs_are_frozen_too() {
         let mut bytes = Vec::new();
         EventEntry {
-            body_hash: Sha::of(b"body"),
+            body_commitment: commitment(&[7; 32], b"body"),
             body_length: 4,
             created_at: "2026-04-17T00:00:00Z".into(),
             event: "turn_began".into(),
@@ -312,7 +341,7 @@ mod tests {
         .write(&mut bytes);
         assert_eq!(
             Sha::of(&bytes).to_string(),
-            "2d57cc08b65943d3801385bdba4e42ac41beee2167478a0eb2c708797a23e5b4"
+            "10d06b9e0ab0bb76692ea7af471d3bad63cfadd7b43f5ed2d6ff0f7d4de2f020"
         );
     }
 
@@ -320,7 +349,7 @@ mod tests {
     #[test]
     fn the_commitment_is_hmac_sha_256() {
         assert_eq!(
-            metadata_commitment(&[7; 32], b"{}").to_string(),
+            commitment(&[7; 32], b"{}").to_string(),
             "7204813b88da3469d9b37525eab7411cea611dd13401dd13e609fb07d86ac348"
         );
     }
@@ -344,7 +373,7 @@ mod tests {
                 seq: 9,
             }),
             Entry::Event(EventEntry {
-                body_hash: hash,
+                body_commitment: hash,
                 body_length: 4,
                 created_at: created_at.clone(),
                 event: "turn_began".into(),
@@ -377,11 +406,16 @@ mod tests {
             }),
             Entry::Redaction(RedactionEntry {
                 actor: "ann".into(),
+                bodies: vec![hash, Sha::ZERO],
                 content_hash: hash,
+                content_length: 7,
                 created_at: Timestamp::parse(&*created_at).unwrap(),
                 fields: vec!["content".into(), "metadata".into()],
+                metadata_commitment: None,
                 reason: "a name".into(),
+                remains: Some(hash),
                 seq: 11,
+                shared: vec![4, 10],
                 target_id: "r1".into(),
                 target_kind: EntryKind::Thought,
                 target_seq: 3,
@@ -429,6 +463,47 @@ mod tests {
             assert_eq!(read, entry);
             assert_eq!(read.difference(&entry), None);
             assert_eq!(read.into_owned(), entry);
+        }
+    }
+
+    /// A row holds every field but the marks of texts.
+    #[test]
+    fn every_kind_is_read_back_from_its_columns() {
+        for entry in one_of_each() {
+            let mut row = Vec::new();
+            entry.columns(&mut |name, value| {
+                let value = match value {
+                    Column::Null => (Column::Null, None),
+                    Column::Number(number) => (Column::Number(number), Some(ColumnType::Number)),
+                    Column::Text(text) => (Column::Text(text.into_owned().into()), Some(ColumnType::Text)),
+                    Column::Bytes(bytes) => {
+                        (Column::Bytes(bytes.into_owned().into()), Some(ColumnType::Bytes))
+                    }
+                };
+                row.push((name, value));
+            });
+            let declared = Entry::row(entry.kind());
+            assert_eq!(declared.len(), row.len());
+            for ((name, kind), (column, (_, value))) in declared.iter().zip(&row) {
+                assert_eq!((name, value.unwrap_or(*kind)), (column, *kind));
+            }
+            let mut values = row.iter();
+            let read = Entry::from_columns(entry.kind(), &mut |name| {
+                let (column, (value, _)) = values.next().unwrap();
+                assert_eq!(name, *column);
+                match value {
+                    Column::Text(text) => Column::Text(Text::from(&**text)),
+                    other => other.clone(),
+                }
+            });
+            let mut expected = entry.clone();
+            let mark = entry.text_mark();
+            if let Some(mark) = &mark {
+                let hash = if mark.stored { mark.hash } else { Sha::ZERO };
+                let length = if matches!(entry, Entry::Snapshot(_)) { mark.length } else { 0 };
+                expected.stand_for(&TextMark { hash, length, ..*mark }, None);
+            }
+            assert_eq!(read, Ok(expected));
         }
     }
 
@@ -490,11 +565,16 @@ mod tests {
 
     #[test]
     fn a_column_holds_a_list_in_one_way() {
-        assert_eq!((to_column::<&str>(&[]), from_column(None)), (None, Some(Vec::new())));
+        assert_eq!(Vec::<Text<'_>>::new().to_column(), Column::Null);
+        assert_eq!(Vec::<Text<'_>>::from_column(Column::Null), Some(Vec::new()));
         let list = ["d1", "area:\"é\""];
-        let column = to_column(&list).unwrap();
+        let listed = texts(&list);
+        let Column::Text(column) = listed.to_column() else { panic!("a text") };
+        let from_column = |column: Option<&'static str>| {
+            Vec::<Text<'_>>::from_column(column.map_or(Column::Null, |text| Column::Text(text.into())))
+        };
         assert_eq!(column, "[\"d1\",\"area:\\\"é\\\"\"]");
-        assert_eq!(from_column(Some(&column)), Some(texts(&list)));
+        assert_eq!(Vec::from_column(Column::Text(Text::from(&*column))), Some(listed.clone()));
         for other in [
             "",
             "[]",

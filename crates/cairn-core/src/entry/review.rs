@@ -7,7 +7,7 @@ use super::declare::entry;
 use super::field::{Text, word};
 use crate::hash::Sha;
 
-/// What a reviewer thinks of a record.
+/// A reviewer's opinion of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReviewVerdict {
@@ -66,9 +66,9 @@ entry! {
         /// The position of that entry.
         target_seq: u64,
         /// Stands for the text: `HMAC-SHA-256(salt, text)`.
-        text_commitment: Sha,
+        text_commitment: Sha => derived,
         /// Bytes of text.
-        text_length: u64,
+        text_length: u64 => derived,
         /// The verdict.
         verdict: ReviewVerdict,
     }
@@ -77,7 +77,7 @@ entry! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::metadata_commitment;
+    use crate::entry::commitment;
 
     /// The format is a promise: this digest, computed with Python's `json`, `hmac` and `hashlib`, never changes while
     /// `v` is 1.
@@ -92,7 +92,7 @@ mod tests {
             target_id: "r1".into(),
             target_kind: EntryKind::Thought,
             target_seq: 3,
-            text_commitment: metadata_commitment(&[7; 32], "it's wrong".as_bytes()),
+            text_commitment: commitment(&[7; 32], "it's wrong".as_bytes()),
             text_length: 10,
             verdict: ReviewVerdict::Objected,
         }

@@ -16,7 +16,7 @@ entry! {
         /// When it was made, as text.
         created_at: Text<'a>,
         /// Stands for the metadata.
-        metadata_commitment: Option<Sha>,
+        metadata_commitment: Option<Sha> => derived,
         /// Nodes in it.
         node_count: u64,
         /// Position among the snapshots of its roadmap, from 0.

@@ -21,7 +21,7 @@ entry! {
         /// Stands for the content.
         content_hash: Sha,
         /// Bytes of content.
-        content_length: u64,
+        content_length: u64 => derived,
         /// The plan snapshot it was based on.
         context_id: Option<u64>,
         /// The link of the task chain.
@@ -31,7 +31,7 @@ entry! {
         /// The caller's key, if it gave one.
         idempotency_key: Option<Text<'a>>,
         /// Stands for the metadata.
-        metadata_commitment: Option<Sha>,
+        metadata_commitment: Option<Sha> => derived,
         /// The thought it follows from.
         parent_id: Option<Text<'a>>,
         /// Position in the task chain, from 0.

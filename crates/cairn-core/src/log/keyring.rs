@@ -27,7 +27,7 @@ impl Keyring {
     /// Starts from keys known from outside and follows the changes of keys, which stand in the order of the log.
     ///
     /// A change counts if another key signed it that counts at that place. An `add` introduces a key. An end says how far a
-    /// key counts, so it introduces that key up to there: whoever knows the newest key alone learns of the older ones. An
+    /// key counts, so it introduces that key up to there: a reader who knows only the newest key learns of the older ones. An
     /// end holds from the beginning of the log, so everything is followed again with it, until nothing new is learnt.
     pub fn follow(
         origin: &str,

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::blank::REDACTED;
 use super::entity::{Entity, Status};
 use super::op::{Ambiguous, Detail, EntityOp, OpResult, Row, Stored, UserAction};
 
@@ -231,7 +232,8 @@ impl Entities {
 
     /// The one unsaved draft of that type and label.
     fn draft_by_label(&self, kind: &str, label: Option<&str>) -> Result<Option<usize>, Ambiguous> {
-        let Some(label) = label else { return Ok(None) };
+        // Blanked labels are all the same, and none of them names anything.
+        let Some(label) = label.filter(|label| *label != REDACTED) else { return Ok(None) };
         let folded = fold(label);
         let matches = |entity: &Entity| {
             !entity.dropped && entity.is_unsaved() && entity.kind == kind && fold(&entity.label) == folded

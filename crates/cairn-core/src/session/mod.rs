@@ -10,6 +10,7 @@
 //! - [`state`]: the fold, with Layer 2 (conversation) and Layer 3 (reasoning).
 //! - [`kept`]: a state as text, so that a long session need not be folded from its beginning.
 
+mod blank;
 pub mod entities;
 pub mod entity;
 pub mod event;
@@ -18,6 +19,7 @@ pub mod op;
 pub mod state;
 mod wire;
 
+pub use blank::REDACTED;
 pub use entities::Entities;
 pub use entity::{Entity, Status, Tier};
 pub use event::Event;

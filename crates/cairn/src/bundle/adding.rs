@@ -1,6 +1,8 @@
 //! Adding entries that were recorded elsewhere to a store, many in one transaction.
 
-use super::entry::{Entry, Leaf};
+use cairn_core::entry::{Entry as Logged, Record};
+
+use super::entry::Entry;
 use super::rows::{Known, Rows};
 use crate::redact::Erased;
 use crate::store::{Needs, Store, StoreError, StoreWriter};
@@ -26,7 +28,7 @@ pub struct Load {
 impl Load {
     /// Adds an entry; returns whether there are enough of them now.
     pub fn push(&mut self, entry: Entry) -> bool {
-        self.bytes += entry.bytes.len() + entry.leaf.weight();
+        self.bytes += entry.weight();
         self.entries.push(entry);
         self.entries.len() >= MAX_ENTRIES || self.bytes >= MAX_BYTES
     }
@@ -82,10 +84,10 @@ impl Adding {
             }
             for entry in &load.entries {
                 rows.insert(entry)?;
-                if let Leaf::Redaction(leaf) = &entry.leaf
-                    && leaf.target_seq < prefix
+                if let Some(Record { entry: Logged::Redaction(said), .. }) = &entry.record
+                    && said.target_seq < prefix
                 {
-                    erased.extend(rows.erase(leaf)?.as_ref().map(Erased::of));
+                    erased.extend(rows.erase(said)?.as_ref().map(Erased::of));
                 }
             }
             rows.finish()

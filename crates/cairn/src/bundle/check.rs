@@ -1,15 +1,16 @@
 //! Checking the entries of a bundle one after the other: their order, their bytes, what they record.
 
 use cairn_core::Sha;
+use cairn_core::entry::{Entry as Logged, Record};
 use cairn_core::log::{Edge, leaf_hash, verify_inclusion};
 
 use super::Selection;
-use super::entry::{Entry, Leaf};
-use super::links::Links;
+use super::entry::Entry;
+use super::links::{Earlier, Links};
 use super::read::Header;
-use super::records;
 use super::redactions::Redactions;
 use super::statements::Checkpoints;
+use crate::check::{Wrong, check, other_texts, table, wrong};
 use crate::verify::{Finding, Findings, Reason, missing_entries};
 
 /// What was counted.
@@ -43,6 +44,7 @@ pub struct Checker {
     expected: u64,
     /// Whether every entry so far stood where it belongs.
     whole: bool,
+    buffer: Vec<u8>,
 }
 
 impl Checker {
@@ -57,6 +59,7 @@ impl Checker {
             leaves: Vec::new(),
             expected: 0,
             whole: true,
+            buffer: Vec::new(),
         }
     }
 
@@ -96,48 +99,68 @@ impl Checker {
 
     /// Checks what an entry records.
     fn recorded(&mut self, seq: u64, entry: &Entry, checkpoints: &mut Checkpoints<'_>) -> Option<Finding> {
-        match &entry.leaf {
-            Leaf::Genesis(_) | Leaf::Continuation(_) if !self.header.full => {
+        let Some(Record { entry: said, parts }) = &entry.record else {
+            let message = format!("the bytes of log entry {seq} are not those of any entry");
+            return Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq));
+        };
+        match said {
+            Logged::Genesis(_) | Logged::Continuation(_) if !self.header.full => {
                 let message = format!("log entry {seq} belongs to no session and no task");
-                Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq))
+                return Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq));
             }
-            Leaf::Genesis(leaf) => (seq != 0 || leaf.origin != self.header.origin).then(|| {
+            Logged::Genesis(genesis) if seq != 0 || genesis.origin != self.header.origin => {
                 let message = "the first entry of the log does not name the log it stands in";
                 let finding = Finding::new(Reason::LeafMismatch, "log", message).at(seq);
-                finding.field("origin", &leaf.origin, &self.header.origin)
-            }),
-            Leaf::Thought(leaf, parts) => {
-                self.counts.records += 1;
-                self.redactions.see_thought(leaf, parts);
-                records::thought(&mut self.links, leaf, parts)
+                return Some(finding.field("origin", &genesis.origin, &self.header.origin));
             }
-            Leaf::Snapshot(leaf, parts) => {
-                self.counts.contexts += 1;
-                records::snapshot(&mut self.links, leaf, parts)
-            }
-            Leaf::Event(leaf, body, bodies) => {
-                self.counts.events += 1;
-                records::event(&mut self.links, leaf, body.as_deref(), bodies)
-            }
-            Leaf::Brief(leaf, data) => {
-                self.counts.briefs += 1;
-                self.redactions.see_brief(leaf, data.as_deref());
-                records::brief(&mut self.links, leaf, data.as_deref())
-            }
-            Leaf::Key(leaf) => {
-                checkpoints.change_of_keys(leaf.clone());
-                None
-            }
-            Leaf::Redaction(leaf) => self.redactions.add(&self.links, leaf.clone()),
-            Leaf::Review(leaf, text, salt) => {
-                records::review(&self.links, leaf, text.as_deref(), salt.as_ref())
-            }
-            Leaf::Continuation(_) => None,
-            Leaf::Unknown => {
-                let message = format!("the bytes of log entry {seq} are not those of any entry");
-                Some(Finding::new(Reason::LeafMismatch, "entry", message).at(seq))
-            }
+            Logged::Thought(_) => self.counts.records += 1,
+            Logged::Snapshot(_) => self.counts.contexts += 1,
+            Logged::Event(_) => self.counts.events += 1,
+            Logged::Brief(_) => self.counts.briefs += 1,
+            Logged::Key(key) => checkpoints.change_of_keys(key.clone()),
+            Logged::Genesis(_) | Logged::Continuation(_) | Logged::Redaction(_) | Logged::Review(_) => {}
         }
+        let is_known = matches!(said, Logged::Thought(thought) if self.links.thought(&thought.id).is_some());
+        self.redactions.see(said, parts, entry.seal_key.is_some());
+        let mut earlier = Earlier {
+            links: &mut self.links,
+            redactions: &mut self.redactions,
+            bodies: &entry.bodies,
+            seal_key: entry.seal_key.as_deref(),
+        };
+        // A bundle answers from memory, so this cannot fail.
+        let linked = check(&mut earlier, said, parts, &mut self.buffer).unwrap_or_default();
+        let other = self
+            .outside(said)
+            .or_else(|| {
+                is_known.then(|| {
+                    wrong(
+                        Reason::LeafMismatch,
+                        "thought",
+                        "id",
+                        "an id of its own",
+                        "one that was there before",
+                    )
+                })
+            })
+            .or_else(|| other_texts(said, parts));
+        self.links.remember(said);
+        let found = other.map(|other| other.finding(said)).or(linked);
+        // One change may be several findings here: what explains one of them is not asked for.
+        found.map(|finding| Finding { follows_from: Vec::new(), ..finding })
+    }
+
+    /// A record of another session or task than the one that the bundle is of.
+    fn outside(&self, entry: &Logged<'_>) -> Option<Wrong> {
+        let (session_id, task_id) = match entry {
+            Logged::Thought(thought) => (&thought.session_id, Some(&*thought.task_id)),
+            Logged::Event(event) => (&event.session_id, None),
+            Logged::Brief(brief) => (&brief.session_id, None),
+            _ => return None,
+        };
+        let (field, expected) = self.links.outside_selection(session_id, task_id)?;
+        let actual = if field == "session_id" { Some(&**session_id) } else { task_id };
+        Some(wrong(Reason::LeafMismatch, table(entry.kind()), field, expected, actual.unwrap_or("none")))
     }
 
     /// Checks the proof of an entry of a partial bundle.
@@ -146,8 +169,8 @@ impl Checker {
         let Header { size, root, .. } = &self.header;
         (!verify_inclusion(hash, seq, *size, proof, root)).then(|| {
             let message = format!("log entry {seq} is not in the tree under the root of the bundle");
-            let id = match &entry.leaf {
-                Leaf::Thought(leaf, _) => Some(leaf.id.to_string()),
+            let id = match &entry.record {
+                Some(Record { entry: Logged::Thought(thought), .. }) => Some(thought.id.to_string()),
                 _ => None,
             };
             Finding { id, ..Finding::new(Reason::LeafMismatch, "node", message).at(seq) }

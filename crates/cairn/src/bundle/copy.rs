@@ -4,16 +4,17 @@
 //! transaction: memory stays flat, and whoever is interrupted goes on with what was committed. The source is verified
 //! before anything is written, the copy when everything is.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use cairn_core::Sha;
-use cairn_core::entry::Entry;
-use cairn_core::log::{leaf_hash, root};
+use cairn_core::entry::{Entry, Record};
+use cairn_core::log::root;
 use cairn_core::time::Timestamp;
 
 use super::adding::{Adding, Load};
-use super::stored;
+use super::stored::{self, Bodies};
 use super::target::Target;
 use crate::error::{Error, OpenError};
 use crate::handle::Cairn;
@@ -177,12 +178,15 @@ fn named<'p>(what: &'static str, progress: &'p (dyn Fn(Progress) + Sync)) -> imp
 
 /// How a new database begins so that its first entry is that of the log.
 fn birth(audit: &dyn Audit, head: &LogHead) -> Result<Birth> {
-    let leaf = audit.leaf(0).map_err(reading)?.unwrap_or_default();
-    let genesis = match Entry::parse(&leaf) {
-        Some(Entry::Genesis(genesis)) => Some(genesis),
-        _ => None,
-    };
-    let timestamp = genesis.and_then(|genesis| Timestamp::parse(genesis.timestamp).ok());
+    let mut timestamp = None;
+    audit
+        .records(0, 1, &mut |stored| {
+            if let Ok(Record { entry: Entry::Genesis(genesis), .. }) = stored.record {
+                timestamp = Timestamp::parse(genesis.timestamp).ok();
+            }
+            ControlFlow::Break(())
+        })
+        .map_err(reading)?;
     match timestamp {
         Some(timestamp) => Ok(Birth { origin: head.origin.clone(), timestamp }),
         None => Err(reading(StoreError::Damaged("the log does not say when it was begun".into()))),
@@ -219,7 +223,7 @@ fn is_prefix(source: &dyn Store, head: &LogHead, copy: &dyn Store) -> Result<()>
     for from in (0..there.size).step_by(CHUNK as usize) {
         let to = there.size.min(from + CHUNK);
         let (ours, theirs) =
-            (leaves(source, from, to).map_err(reading)?, leaves(copy, from, to).map_err(writing)?);
+            (source.leaf_hashes(from, to).map_err(reading)?, copy.leaf_hashes(from, to).map_err(writing)?);
         let whole = ours.len() as u64 == to - from && ours.len() == theirs.len();
         let differs = ours.iter().zip(&theirs).position(|(ours, theirs)| ours != theirs);
         let differs = differs.or_else(|| (!whole).then(|| ours.len().min(theirs.len())));
@@ -232,13 +236,6 @@ fn is_prefix(source: &dyn Store, head: &LogHead, copy: &dyn Store) -> Result<()>
         }
     }
     Ok(())
-}
-
-/// The hashes of entries, made of their bytes.
-fn leaves(store: &dyn Store, from: u64, to: u64) -> std::result::Result<Vec<Sha>, StoreError> {
-    let mut hashes = Vec::with_capacity((to - from) as usize);
-    store.leaves(from, to, &mut |leaf, _| hashes.push(leaf_hash(leaf)))?;
-    Ok(hashes)
 }
 
 /// Adds what the copy does not have yet. Reads on a thread of its own, one load ahead; hands the audit back.
@@ -273,22 +270,14 @@ fn stream(
 }
 
 /// Reads entries and sends them off, until somebody does not want them any more.
-fn feed(
-    audit: &dyn Audit,
-    from: u64,
-    size: u64,
-    loads: &SyncSender<Load>,
-) -> std::result::Result<(), StoreError> {
+fn feed(audit: &dyn Audit, from: u64, size: u64, loads: &SyncSender<Load>) -> crate::Result<()> {
     let mut load = Load::default();
     let (mut next, mut failed, mut wanted) = (from, Ok(()), true);
     for from in (from..size).step_by(CHUNK as usize) {
-        audit.scan(from, size.min(from + CHUNK), &mut |scanned| {
-            if failed.is_err() || !wanted {
-                return;
-            }
-            let entry = match scanned.seq == next {
-                true => stored::entry(audit, &scanned),
-                false => Err(StoreError::Damaged(format!("log entry {next} is missing"))),
+        audit.records(from, size.min(from + CHUNK), &mut |stored| {
+            let entry = match stored.seq == next {
+                true => stored::entry(audit, stored, Bodies::First),
+                false => Err(StoreError::Damaged(format!("log entry {next} is missing")).into()),
             };
             next += 1;
             match entry {
@@ -299,6 +288,7 @@ fn feed(
                 }
                 Err(error) => failed = Err(error),
             }
+            if failed.is_ok() && wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         std::mem::replace(&mut failed, Ok(()))?;
         if !wanted {
@@ -306,7 +296,7 @@ fn feed(
         }
     }
     if next != size {
-        return Err(StoreError::Damaged(format!("log entry {next} is missing")));
+        return Err(StoreError::Damaged(format!("log entry {next} is missing")).into());
     }
     // If nobody wants the last ones, whoever wrote says why.
     let _ = loads.send(load);

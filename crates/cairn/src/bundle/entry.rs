@@ -1,183 +1,84 @@
-//! One entry of a bundle: what its bytes say, and what comes with them.
+//! One entry of a bundle: its bytes, its record, and the contents and key that come with it.
 
 use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
-use cairn_core::entry::{
-    BriefEntry, ContinuationEntry, Entry as Logged, EventEntry, Genesis, KeyEntry, RedactionEntry,
-    ReviewEntry, Salt, SnapshotEntry, ThoughtEntry,
-};
-use cairn_core::thought::SEALED;
+use cairn_core::entry::{Entry as Logged, Parts, Record, Salt};
 use serde_json::{Map, Value};
 
 use crate::seal;
 
-/// An entry of the log with what it stands for.
+/// An entry of the log with everything that a line of a bundle holds.
 pub struct Entry {
     /// The exact bytes, as text.
     pub bytes: String,
-    /// What they say.
-    pub leaf: Leaf,
+    /// The entry and its texts; none if no entry has such bytes.
+    pub record: Option<Record<'static>>,
+    /// The contents that an event is the first to name.
+    pub bodies: BTreeMap<Sha, String>,
+    /// The key of a sealed content.
+    pub seal_key: Option<Vec<u8>>,
     /// That it stands in the tree; only in a partial bundle.
     pub proof: Option<Vec<Sha>>,
 }
 
-/// What the bytes of an entry say, and what comes with them.
-pub enum Leaf {
-    /// The first entry.
-    Genesis(Genesis<'static>),
-    /// A thought.
-    Thought(Box<ThoughtEntry<'static>>, ThoughtParts),
-    /// A snapshot.
-    Snapshot(SnapshotEntry<'static>, SnapshotParts),
-    /// An event, its body, and the contents that it is the first to name.
-    Event(EventEntry<'static>, Option<String>, BTreeMap<Sha, String>),
-    /// A brief, and what is stored of it.
-    Brief(BriefEntry<'static>, Option<String>),
-    /// A change of keys.
-    Key(KeyEntry<'static>),
-    /// A redaction.
-    Redaction(RedactionEntry<'static>),
-    /// A review, its text and the salt of the text's commitment.
-    Review(ReviewEntry<'static>, Option<String>, Option<Salt>),
-    /// A continuation of another log.
-    Continuation(ContinuationEntry<'static>),
-    /// Something that no entry says.
-    Unknown,
+/// Whether the content of a thought is sealed.
+pub fn is_sealed(record: &Record<'_>) -> bool {
+    matches!(record.entry, Logged::Thought(_)) && record.parts.text.as_deref().is_some_and(seal::is_sealed)
 }
 
-impl Leaf {
-    /// About how many bytes come with the entry's own.
-    pub fn weight(&self) -> usize {
-        let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        match self {
-            Leaf::Thought(_, parts) => of(&parts.content) + of(&parts.metadata),
-            Leaf::Snapshot(_, parts) => of(&parts.data) + of(&parts.metadata),
-            Leaf::Event(_, body, bodies) => of(body) + bodies.values().map(String::len).sum::<usize>(),
-            Leaf::Brief(_, data) => of(data),
-            Leaf::Review(_, text, _) => of(text),
-            _ => 0,
-        }
-    }
-}
-
-/// What a thought's entry stands for.
-pub struct ThoughtParts {
-    /// The text.
-    pub content: Option<String>,
-    /// Canonical JSON.
-    pub metadata: Option<String>,
-    /// The salt of the metadata's commitment.
-    pub salt: Option<Salt>,
-    /// The key of a sealed content.
-    pub seal_key: Option<Vec<u8>>,
-}
-
-impl ThoughtParts {
-    /// Whether the content is sealed.
-    pub fn is_sealed(&self) -> bool {
-        self.content.as_deref().is_some_and(seal::is_sealed)
-    }
-}
-
-/// What a snapshot's entry stands for.
-pub struct SnapshotParts {
-    /// The content.
-    pub data: Option<String>,
-    /// Canonical JSON.
-    pub metadata: Option<String>,
-    /// The salt of the metadata's commitment.
-    pub salt: Option<Salt>,
+/// Whether entries like this one come with a salt.
+pub fn has_salt(entry: &Logged<'_>) -> bool {
+    entry.metadata_mark().is_some() || entry.text_mark().is_some_and(|mark| mark.salted)
 }
 
 impl Entry {
-    /// Reads the fields of a line. What is wrong with the line as such is an error; bytes that no entry has are
-    /// [`Leaf::Unknown`].
+    /// Reads the fields of a line; fails if the line itself is malformed.
     pub fn read(mut line: Map<String, Value>) -> Result<Entry, String> {
         let bytes = text(&mut line, "leaf")?.ok_or("`leaf` is null")?;
         let proof = match line.remove("proof") {
             None => None,
             Some(value) => Some(hashes(&value).ok_or("`proof` is not a list of hashes in base64")?),
         };
-        let leaf = read_leaf(&bytes, &mut line)?;
-        match (&leaf, line.keys().next()) {
-            (Leaf::Unknown, _) | (_, None) => Ok(Entry { bytes, leaf, proof }),
-            (_, Some(key)) => Err(format!("`{key}` does not belong to an entry of its kind")),
+        let mut read = Entry { bytes, record: None, bodies: BTreeMap::new(), seal_key: None, proof };
+        let Some(entry) = Logged::parse(read.bytes.as_bytes()).map(Logged::into_owned) else {
+            return Ok(read);
+        };
+        let mut parts = Parts::default();
+        if let Some(mark) = entry.text_mark() {
+            parts.text = text(&mut line, mark.field)?.map(Into::into);
+        }
+        if entry.metadata_mark().is_some() {
+            parts.metadata = text(&mut line, "metadata")?.map(Into::into);
+        }
+        if has_salt(&entry) {
+            parts.salt = salt(&mut line)?;
+        }
+        if matches!(entry, Logged::Event(_)) {
+            read.bodies = named(&mut line)?;
+        }
+        let record = Record { entry, parts };
+        if is_sealed(&record) {
+            read.seal_key = hex(&mut line, "seal_key")?;
+        }
+        read.record = Some(record);
+        match line.keys().next() {
+            None => Ok(read),
+            Some(key) => Err(format!("`{key}` does not belong to an entry of its kind")),
         }
     }
 
     /// The position in the log that the bytes name.
     pub fn seq(&self) -> Option<u64> {
-        Some(match &self.leaf {
-            Leaf::Genesis(leaf) => leaf.seq,
-            Leaf::Thought(leaf, _) => leaf.seq,
-            Leaf::Snapshot(leaf, _) => leaf.seq,
-            Leaf::Event(leaf, ..) => leaf.seq,
-            Leaf::Brief(leaf, _) => leaf.seq,
-            Leaf::Key(leaf) => leaf.seq,
-            Leaf::Redaction(leaf) => leaf.seq,
-            Leaf::Review(leaf, ..) => leaf.seq,
-            Leaf::Continuation(leaf) => leaf.seq,
-            Leaf::Unknown => return None,
-        })
+        self.record.as_ref().map(|record| record.entry.seq())
     }
-}
 
-/// Reads the bytes of an entry, and takes what comes with them out of the line.
-fn read_leaf(bytes: &str, line: &mut Map<String, Value>) -> Result<Leaf, String> {
-    let mut leaf = match Logged::parse(bytes.as_bytes()).map(Logged::into_owned) {
-        None => Leaf::Unknown,
-        Some(Logged::Genesis(entry)) => Leaf::Genesis(entry),
-        Some(Logged::Thought(entry)) => Leaf::Thought(Box::new(entry), ThoughtParts::none()),
-        Some(Logged::Snapshot(entry)) => Leaf::Snapshot(entry, SnapshotParts::none()),
-        Some(Logged::Event(entry)) => Leaf::Event(entry, None, BTreeMap::new()),
-        Some(Logged::Brief(entry)) => Leaf::Brief(entry, None),
-        Some(Logged::Key(entry)) => Leaf::Key(entry),
-        Some(Logged::Redaction(entry)) => Leaf::Redaction(entry),
-        Some(Logged::Review(entry)) => Leaf::Review(entry, None, None),
-        Some(Logged::Continuation(entry)) => Leaf::Continuation(entry),
-    };
-    match &mut leaf {
-        Leaf::Thought(_, parts) => {
-            parts.content = text(line, "content")?;
-            parts.metadata = text(line, "metadata")?;
-            parts.salt = salt(line)?;
-            if parts.content.as_deref().is_some_and(|content| content.starts_with(SEALED)) {
-                parts.seal_key = hex(line, "seal_key")?;
-            }
-        }
-        Leaf::Snapshot(_, parts) => {
-            *parts = SnapshotParts {
-                data: text(line, "data")?,
-                metadata: text(line, "metadata")?,
-                salt: salt(line)?,
-            };
-        }
-        Leaf::Event(_, body, bodies) => {
-            *body = text(line, "body")?;
-            *bodies = named(line)?;
-        }
-        Leaf::Brief(_, data) => *data = text(line, "data")?,
-        Leaf::Review(_, words, words_salt) => {
-            *words = text(line, "text")?;
-            *words_salt = salt(line)?;
-        }
-        _ => {}
-    }
-    Ok(leaf)
-}
-
-impl ThoughtParts {
-    fn none() -> ThoughtParts {
-        ThoughtParts { content: None, metadata: None, salt: None, seal_key: None }
-    }
-}
-
-impl SnapshotParts {
-    fn none() -> SnapshotParts {
-        SnapshotParts { data: None, metadata: None, salt: None }
+    /// About how many bytes it has.
+    pub fn weight(&self) -> usize {
+        let parts = self.record.as_ref().map_or(0, |record| record.parts.len());
+        self.bytes.len() + parts + self.bodies.values().map(String::len).sum::<usize>()
     }
 }
 

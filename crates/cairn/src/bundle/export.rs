@@ -1,24 +1,26 @@
 //! Writing a bundle from one consistent state of the log.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write;
+use std::ops::ControlFlow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cairn_core::Sha;
-use cairn_core::entry::{Entry, EntryKind, KeyEntry};
+use cairn_core::entry::{Entry, EntryKind, KeyEntry, Record};
 use cairn_core::log::{Checkpoint, CheckpointNote, inclusion};
 use cairn_core::note::VerifyingKey;
-use cairn_core::thought::SEALED;
 
+use super::entry::{has_salt, is_sealed};
 use super::members::Members;
-use super::write::{Lines, Object};
+use super::stored::{self, Bodies};
+use super::write::Lines;
 use super::{ExportOptions, Exported, FORMAT, Selection, select};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Audit, Damage, LogHead, Scanned, StoreError};
+use crate::store::{Audit, Damage, LogHead, StoreError, Stored};
 use crate::tree::{Nodes, audited};
-use crate::verify::{Checker, Progress, named_bodies};
+use crate::verify::{Checker, Progress};
 
 /// Entries read at a time, so that a failure to write ends the reading soon.
 const CHUNK: u64 = 4096;
@@ -52,7 +54,7 @@ fn stated(audit: &dyn Audit) -> Result<Stated> {
     let mut newest = None;
     audit.checkpoints(&mut |_, note| newest = Some(note.to_string()))?;
     let mut redacted_at = None;
-    audit.about_log(EntryKind::Redaction, &mut |seq, _| redacted_at = redacted_at.max(Some(seq)))?;
+    audit.statements(EntryKind::Redaction, &mut |seq, _| redacted_at = redacted_at.max(Some(seq)))?;
     let note = newest.and_then(|note| note.parse::<CheckpointNote>().ok());
     let usable = note.filter(|note| {
         let size = note.checkpoint().size();
@@ -198,135 +200,66 @@ impl<'a> Export<'a> {
         let audit = self.audit;
         let mut next = from;
         let mut written = Ok(());
-        audit.scan(from, to, &mut |scanned| {
-            if written.is_ok() {
-                written = match scanned.seq == next {
-                    true => self.entry(&scanned),
-                    false => Err(damaged(format!("log entry {next} is missing"))),
-                };
-                next = scanned.seq + 1;
-            }
+        audit.records(from, to, &mut |stored| {
+            let seq = stored.seq;
+            written = match seq == next {
+                true => self.entry(stored),
+                false => Err(damaged(format!("log entry {next} is missing"))),
+            };
+            next = seq + 1;
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         written?;
         if next == to { Ok(()) } else { Err(damaged(format!("log entry {next} is missing"))) }
     }
 
-    fn entry(&mut self, scanned: &Scanned<'_>) -> Result<()> {
-        let (seq, audit) = (scanned.seq, self.audit);
-        if let Some((table, column)) = scanned.malformed {
-            return Err(damaged(format!("`{column}` of {table} {seq} cannot be read")));
-        }
-        let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
-        let leaf = leaf.and_then(|(kind, leaf)| Some((kind.parse::<EntryKind>().ok()?, leaf)));
-        let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
-        if let (_, Some(finding)) = self.checker.check(scanned)? {
+    fn entry(&mut self, stored: Stored<'_>) -> Result<()> {
+        let (seq, full) = (stored.seq, self.full());
+        if let (_, Some(finding)) = self.checker.check(stored.clone())? {
             return Err(Damage::at(seq, finding.message).into());
         }
-        self.members.see(seq, leaf)?;
-        let gone = || damaged(format!("what log entry {seq} records is gone"));
+        let bodies = if full { Bodies::First } else { Bodies::New(&mut self.bodies) };
+        let entry = stored::entry(self.audit, stored, bodies)?;
+        let Some(Record { entry: said, parts }) = &entry.record else {
+            return Err(damaged(format!("log entry {seq} cannot be read")));
+        };
+        self.members.see(said)?;
         let proof = self.proof(seq)?;
         self.entries += 1;
-        self.redacted += u64::from(kind == EntryKind::Redaction);
-        let end = |line: &mut Object<'_>| {
-            if let Some(proof) = &proof {
-                line.texts("proof", proof.iter().map(String::as_str));
-            }
-        };
-        let found = match kind {
-            EntryKind::Thought => {
-                let thought = scanned.thought.ok_or_else(gone)?;
-                let sealed = thought.content.is_some_and(|content| content.starts_with(SEALED));
-                let key = if sealed { audit.seal_key(seq)? } else { None };
-                self.sealed += u64::from(key.is_some() && !self.options.with_keys);
-                let key = key.filter(|_| self.options.with_keys);
-                let mut line = self.lines.object();
-                line.text_or_null("content", thought.content)
-                    .text("leaf", leaf)
-                    .text_or_null("metadata", thought.metadata);
-                end(&mut line);
-                line.hex_or_null("salt", thought.salt);
-                if sealed {
-                    line.hex_or_null("seal_key", key.as_deref());
+        self.redacted += u64::from(said.kind() == EntryKind::Redaction);
+        let sealed = entry.record.as_ref().is_some_and(is_sealed);
+        self.sealed += u64::from(entry.seal_key.is_some() && !self.options.with_keys);
+        let mut line = self.lines.object();
+        if matches!(said, Entry::Event(_)) {
+            line.object("bodies", |bodies| {
+                for (digest, data) in &entry.bodies {
+                    bodies.text(digest.hex().as_str(), data);
                 }
-                line.end();
-                true
-            }
-            EntryKind::Snapshot => audit.context(seq, &mut |stored| {
-                let mut line = self.lines.object();
-                line.text_or_null("data", stored.data)
-                    .text("leaf", leaf)
-                    .text_or_null("metadata", stored.metadata);
-                end(&mut line);
-                line.hex_or_null("salt", stored.salt).end();
-            })?,
-            EntryKind::Event => {
-                let mut text = None;
-                audit.event(seq, &mut |stored| {
-                    let body = stored.body.unwrap_or_default();
-                    let named = named_bodies(stored.kind, stored.v.unsigned_abs(), body);
-                    text = Some((body.to_string(), named));
-                })?;
-                let (body, named) = text.ok_or_else(gone)?;
-                let mut contents = BTreeMap::new();
-                for named in named.map_err(damaged)? {
-                    self.content(seq, named.sha256, &mut contents)?;
-                }
-                let mut line = self.lines.object();
-                line.object("bodies", |bodies| {
-                    for (digest, data) in &contents {
-                        bodies.text(digest.hex().as_str(), data);
-                    }
-                });
-                line.text("body", &body).text("leaf", leaf);
-                end(&mut line);
-                line.end();
-                true
-            }
-            EntryKind::Brief => audit.brief(seq, &mut |stored| {
-                let mut line = self.lines.object();
-                line.text_or_null("data", stored.data).text("leaf", leaf);
-                end(&mut line);
-                line.end();
-            })?,
-            EntryKind::Review => {
-                let stored = audit.review(seq)?.ok_or_else(gone)?;
-                let mut line = self.lines.object();
-                line.text("leaf", leaf);
-                end(&mut line);
-                line.hex_or_null("salt", stored.salt.as_deref())
-                    .text_or_null("text", stored.text.as_deref())
-                    .end();
-                true
-            }
-            EntryKind::Genesis | EntryKind::Key | EntryKind::Redaction | EntryKind::Continuation => {
-                let mut line = self.lines.object();
-                line.text("leaf", leaf);
-                end(&mut line);
-                line.end();
-                true
-            }
-        };
-        if found { self.lines.end() } else { Err(gone()) }
-    }
-
-    /// Adds the content of a digest, if the event at `seq` is the first in the bundle to name it.
-    fn content(&mut self, seq: u64, digest: Sha, contents: &mut BTreeMap<Sha, String>) -> Result<()> {
-        let full = self.full();
-        if !full && !self.bodies.insert(digest) {
-            return Ok(());
+            });
         }
-        let mut text = None;
-        self.audit.body(&digest, &mut |first, data| {
-            if !full || u64::try_from(first) == Ok(seq) {
-                text = Some(data.map(str::to_string));
-            }
-        })?;
-        match text {
-            Some(Some(text)) => drop(contents.insert(digest, text)),
-            Some(None) => return Err(damaged(format!("content {digest} is gone"))),
-            None => {}
+        // Keys stand in the order of canonical JSON, and the text of a review has the last of them.
+        let (text, is_last) = (said.text_mark().map(|mark| mark.field), matches!(said, Entry::Review(_)));
+        if let Some(field) = text.filter(|_| !is_last) {
+            line.text_or_null(field, parts.text.as_deref());
         }
-        Ok(())
+        line.text("leaf", &entry.bytes);
+        if said.metadata_mark().is_some() {
+            line.text_or_null("metadata", parts.metadata.as_deref());
+        }
+        if let Some(proof) = &proof {
+            line.texts("proof", proof.iter().map(String::as_str));
+        }
+        if has_salt(said) {
+            line.hex_or_null("salt", parts.salt.as_ref().map(|salt| &salt[..]));
+        }
+        if sealed {
+            line.hex_or_null("seal_key", entry.seal_key.as_deref().filter(|_| self.options.with_keys));
+        }
+        if let Some(field) = text.filter(|_| is_last) {
+            line.text_or_null(field, parts.text.as_deref());
+        }
+        line.end();
+        self.lines.end()
     }
 
     /// The proof of an entry, in a partial bundle.
@@ -361,7 +294,7 @@ impl<'a> Export<'a> {
     /// Writes the keys that the log names, and returns them.
     fn keys(&mut self) -> Result<Vec<String>> {
         let mut keys: Vec<String> = Vec::new();
-        self.audit.about_log(EntryKind::Key, &mut |seq, leaf| {
+        self.audit.statements(EntryKind::Key, &mut |seq, leaf| {
             if let Some(Entry::Key(KeyEntry { vkey, .. })) = Entry::parse(leaf)
                 && seq < self.stated.head.size
                 && !keys.iter().any(|key| *key == vkey)

@@ -22,15 +22,14 @@ impl<'a> Members<'a> {
     }
 
     /// Takes an entry into account; fails if it belongs elsewhere, or one before it is left out.
-    pub fn see(&mut self, seq: u64, leaf: &str) -> Result<()> {
+    pub fn see(&mut self, entry: &Entry<'_>) -> Result<()> {
+        let seq = entry.seq();
         let (session, task) = match self.selection {
             Selection::All => return Ok(()),
             Selection::Session(name) => (Some(name), None),
             Selection::Task(name) => (None, Some(name)),
         };
-        let entry =
-            Entry::parse(leaf.as_bytes()).ok_or_else(|| Damage::at(seq, "its entry cannot be read"))?;
-        let (session_id, task_id, found, next) = match &entry {
+        let (session_id, task_id, found, next) = match entry {
             Entry::Thought(entry) => {
                 let place = if session.is_some() { entry.step_index } else { entry.position };
                 (&entry.session_id, Some(&*entry.task_id), Some(place), &mut self.next_thought)

@@ -16,7 +16,6 @@ mod import;
 mod links;
 mod members;
 mod read;
-mod records;
 mod redactions;
 mod report;
 mod rows;
@@ -32,6 +31,8 @@ use serde::{Deserialize, Serialize};
 pub use copy::{Copied, CopyError};
 pub use import::{ImportError, Imported};
 pub use report::{BundleReport, RedactedRecord};
+/// Visits the entries of a bundle without checking them.
+pub(crate) use verify::each_entry;
 pub use verify::{PARTIAL, verify};
 
 /// The name of the format, which stands in the first line.

@@ -4,16 +4,11 @@
 
 use std::collections::HashMap;
 
-use cairn_core::entry::{
-    BriefEntry, EntryKind, EventEntry, RedactionEntry, SnapshotEntry, ThoughtEntry, to_column,
-};
+use cairn_core::entry::{Entry as Logged, EntryKind, Record, RedactionEntry, ThoughtEntry};
 use cairn_core::log::{Edge, leaf_hash};
 
-use super::entry::{Entry, Leaf, SnapshotParts, ThoughtParts};
-use crate::store::{
-    Append, BriefRow, ContextRow, EventRow, MemoryHead, ReviewRow, RoadmapHead, SessionHead, StoreError,
-    Target, TaskHead, ThoughtRow,
-};
+use super::entry::Entry;
+use crate::store::{Append, Keys, MemoryHead, RoadmapHead, SessionHead, StoreError, Target, TaskHead};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -59,48 +54,102 @@ impl<'a> Rows<'a> {
 
     /// Writes an entry and what it records.
     pub fn insert(&mut self, entry: &Entry) -> Result<()> {
-        let kind = match &entry.leaf {
-            Leaf::Genesis(_) => EntryKind::Genesis,
-            Leaf::Thought(leaf, parts) => self.thought(leaf, parts).map(|()| EntryKind::Thought)?,
-            Leaf::Snapshot(leaf, parts) => self.snapshot(leaf, parts).map(|()| EntryKind::Snapshot)?,
-            Leaf::Event(leaf, body, bodies) => {
-                for (digest, data) in bodies {
-                    self.tx.insert_body(digest, leaf.seq, data)?;
-                }
-                self.event(leaf, body.as_deref().unwrap_or_default()).map(|()| EntryKind::Event)?
-            }
-            Leaf::Brief(leaf, data) => self.brief(leaf, data.as_deref()).map(|()| EntryKind::Brief)?,
-            Leaf::Key(_) => EntryKind::Key,
-            Leaf::Redaction(leaf) => {
-                self.tx.insert_redaction(leaf.seq, leaf.target_seq)?;
-                EntryKind::Redaction
-            }
-            Leaf::Review(leaf, text, salt) => {
-                self.tx.insert_review(&ReviewRow {
-                    seq: leaf.seq,
-                    id: &leaf.review_id,
-                    target_kind: leaf.target_kind.as_str(),
-                    target_id: &leaf.target_id,
-                    target_seq: leaf.target_seq,
-                    verdict: leaf.verdict.as_str(),
-                    actor: &leaf.actor,
-                    created_at: &leaf.created_at,
-                    text: text.as_deref(),
-                    salt: salt.as_ref().map(|salt| &salt[..]),
-                })?;
-                EntryKind::Review
-            }
-            Leaf::Continuation(_) => EntryKind::Continuation,
-            Leaf::Unknown => return Err(StoreError::Other("there is no such kind of entry".into())),
+        let Some(record) = &entry.record else {
+            return Err(StoreError::Other("there is no such kind of entry".into()));
         };
+        for (digest, data) in &entry.bodies {
+            self.tx.insert_body(digest, record.entry.seq(), data)?;
+        }
+        let keys = self.keys(record)?;
         let hash = leaf_hash(entry.bytes.as_bytes());
-        self.tx.insert_entry(self.edge.size(), kind, entry.bytes.as_bytes(), &hash)?;
+        self.tx.insert(record, &keys, &hash)?;
         self.edge.push(hash, &mut |_| {});
-        Ok(())
+        if let Some(key) = &entry.seal_key {
+            self.tx.insert_seal(record.entry.seq(), key)?;
+        }
+        if let Logged::Redaction(redaction) = &record.entry {
+            for digest in &redaction.bodies {
+                self.tx.take_body(digest, redaction.seq)?;
+            }
+        }
+        self.move_heads(record, &keys)
+    }
+
+    /// The rows that a record names: those that are new are added.
+    fn keys(&mut self, record: &Record<'_>) -> Result<Keys> {
+        let mut keys = Keys::default();
+        match &record.entry {
+            Logged::Thought(thought) => {
+                keys.session_no = self.session(&thought.session_id)?.no;
+                keys.task_no = self.task(thought)?.no;
+                keys.parent_seq = match &thought.parent_id {
+                    None => None,
+                    Some(id) => Some(self.place(id)? as i64),
+                };
+            }
+            Logged::Event(event) => keys.session_no = self.session(&event.session_id)?.no,
+            Logged::Brief(brief) => keys.session_no = self.session(&brief.session_id)?.no,
+            Logged::Snapshot(snapshot) => {
+                let data = record.parts.text.as_deref().unwrap_or_default();
+                keys.snapshot_no = match self.tx.snapshot(&snapshot.content_hash, data)? {
+                    Some((no, true)) => no,
+                    Some((_, false)) => {
+                        let hash = snapshot.content_hash;
+                        return Err(StoreError::Damaged(format!(
+                            "the snapshot stored under {hash} is another"
+                        )));
+                    }
+                    None => self.tx.add_snapshot(&snapshot.content_hash, data)?,
+                };
+                keys.roadmap_no = match self.tx.roadmap(&snapshot.roadmap_id)? {
+                    Some(roadmap) => roadmap.no,
+                    None => self.tx.add_roadmap(&snapshot.roadmap_id)?,
+                };
+            }
+            Logged::Genesis(_)
+            | Logged::Key(_)
+            | Logged::Redaction(_)
+            | Logged::Review(_)
+            | Logged::Continuation(_) => {}
+        }
+        Ok(keys)
+    }
+
+    /// Moves the heads of the chains that a record continues.
+    fn move_heads(&mut self, record: &Record<'_>, keys: &Keys) -> Result<()> {
+        match &record.entry {
+            Logged::Thought(thought) => {
+                let task = TaskHead { no: keys.task_no, length: thought.position + 1, head: thought.hash };
+                self.tasks.insert(task.no, task);
+                self.known.tasks.insert(thought.task_id.to_string(), task);
+                let session = SessionHead { no: keys.session_no, length: thought.step_index + 1 };
+                self.sessions.insert(session.no, session);
+                self.known.sessions.insert(thought.session_id.to_string(), session);
+                self.known.thoughts.insert(thought.id.to_string(), thought.seq);
+                Ok(())
+            }
+            Logged::Event(event) => {
+                let (session_no, length) = (keys.session_no, event.position + 1);
+                let head = MemoryHead { session_no, length, newest: event.seq, redaction: 0 };
+                self.memories.insert(session_no, head);
+                Ok(())
+            }
+            Logged::Snapshot(snapshot) => {
+                self.tx.set_roadmap(&RoadmapHead { no: keys.roadmap_no, length: snapshot.position + 1 })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Erases what was written before the redaction that was just inserted; returns what it was.
     pub fn erase(&mut self, redaction: &RedactionEntry<'_>) -> Result<Option<Target>> {
+        if redaction.target_kind == EntryKind::Event {
+            return Err(StoreError::Other(format!(
+                "log entry {} redacts the event at {}, which this database still holds in full: import the bundle into a \
+                 new database, and delete this one",
+                redaction.seq, redaction.target_seq
+            )));
+        }
         let target = self.tx.target(&redaction.target_id)?;
         let Some(target) = target.filter(|target| target.seq == redaction.target_seq) else {
             let message = format!("what log entry {} redacts is missing", redaction.seq);
@@ -131,64 +180,25 @@ impl<'a> Rows<'a> {
         self.tx.set_log(&self.edge)
     }
 
-    fn thought(&mut self, leaf: &ThoughtEntry<'_>, parts: &ThoughtParts) -> Result<()> {
-        let session = self.session(&leaf.session_id)?;
-        let task = match self.known.tasks.get(&*leaf.task_id) {
-            Some(task) => *task,
-            None => match self.tx.task(&leaf.task_id)? {
-                Some(task) => task,
-                None => TaskHead { no: self.tx.add_task(&leaf.task_id)?, length: 0, head: leaf.prev_hash },
-            },
-        };
-        let parent_seq = match &leaf.parent_id {
-            None => None,
-            Some(id) => match self.known.thoughts.get(&**id) {
-                Some(seq) => Some(*seq),
-                None => {
-                    let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
-                    Some(self.tx.parent(id)?.ok_or_else(gone)?.seq)
-                }
-            },
-        };
-        let row = ThoughtRow {
-            seq: leaf.seq,
-            id: &leaf.id,
-            kind: leaf.kind.as_str(),
-            task_no: task.no,
-            position: leaf.position,
-            session_no: session.no,
-            step_index: leaf.step_index,
-            parent_seq,
-            agent_id: &leaf.agent_id,
-            action_id: leaf.action_id.as_deref(),
-            context_id: leaf.context_id,
-            brief_id: leaf.brief_id.as_deref(),
-            supersedes: to_column(&leaf.supersedes),
-            rejects: to_column(&leaf.rejects),
-            applies_to: to_column(&leaf.applies_to),
-            source: leaf.source,
-            timestamp: &leaf.timestamp,
-            content: parts.content.as_deref(),
-            metadata: parts.metadata.as_deref(),
-            salt: parts.salt.as_ref(),
-            idempotency_key: leaf.idempotency_key.as_deref(),
-            prev_hash: leaf.prev_hash,
-            hash: leaf.hash,
-            content_hash: leaf.content_hash,
-            chain_hash: leaf.chain_hash,
-        };
-        self.tx.insert_thought(&row)?;
-        if let Some(key) = &parts.seal_key {
-            self.tx.insert_seal(leaf.seq, key)?;
+    fn task(&mut self, thought: &ThoughtEntry<'_>) -> Result<TaskHead> {
+        if let Some(task) = self.known.tasks.get(&*thought.task_id) {
+            return Ok(*task);
         }
-        let task = TaskHead { length: leaf.position + 1, head: leaf.hash, ..task };
-        self.tasks.insert(task.no, task);
-        self.known.tasks.insert(leaf.task_id.to_string(), task);
-        let session = SessionHead { length: leaf.step_index + 1, ..session };
-        self.sessions.insert(session.no, session);
-        self.known.sessions.insert(leaf.session_id.to_string(), session);
-        self.known.thoughts.insert(leaf.id.to_string(), leaf.seq);
-        Ok(())
+        match self.tx.task(&thought.task_id)? {
+            Some(task) => Ok(task),
+            None => {
+                Ok(TaskHead { no: self.tx.add_task(&thought.task_id)?, length: 0, head: thought.prev_hash })
+            }
+        }
+    }
+
+    /// Where the thought of that id stands.
+    fn place(&mut self, id: &str) -> Result<u64> {
+        if let Some(seq) = self.known.thoughts.get(id) {
+            return Ok(*seq);
+        }
+        let gone = || StoreError::Damaged(format!("thought `{id}` is missing"));
+        Ok(self.tx.parent(id)?.ok_or_else(gone)?.seq)
     }
 
     fn session(&mut self, name: &str) -> Result<SessionHead> {
@@ -201,65 +211,5 @@ impl<'a> Rows<'a> {
         };
         self.known.sessions.insert(name.to_string(), session);
         Ok(session)
-    }
-
-    fn snapshot(&mut self, leaf: &SnapshotEntry<'_>, parts: &SnapshotParts) -> Result<()> {
-        let data = parts.data.as_deref().unwrap_or_default();
-        let snapshot_no = match self.tx.snapshot(&leaf.content_hash, data)? {
-            Some((no, true)) => no,
-            Some((_, false)) => {
-                let hash = leaf.content_hash;
-                return Err(StoreError::Damaged(format!("the snapshot stored under {hash} is another")));
-            }
-            None => self.tx.add_snapshot(&leaf.content_hash, data)?,
-        };
-        let roadmap = match self.tx.roadmap(&leaf.roadmap_id)? {
-            Some(roadmap) => roadmap,
-            None => RoadmapHead { no: self.tx.add_roadmap(&leaf.roadmap_id)?, length: 0 },
-        };
-        self.tx.insert_context(&ContextRow {
-            id: leaf.context_id,
-            seq: leaf.seq,
-            roadmap_no: roadmap.no,
-            position: leaf.position,
-            snapshot_no,
-            node_count: leaf.node_count,
-            created_at: &leaf.created_at,
-            metadata: parts.metadata.as_deref(),
-            salt: parts.salt.as_ref(),
-        })?;
-        self.tx.set_roadmap(&RoadmapHead { length: leaf.position + 1, ..roadmap })
-    }
-
-    fn event(&mut self, leaf: &EventEntry<'_>, body: &str) -> Result<()> {
-        let session_no = self.session(&leaf.session_id)?.no;
-        self.tx.insert_event(&EventRow {
-            seq: leaf.seq,
-            session_no,
-            position: leaf.position,
-            turn: leaf.turn,
-            kind: &leaf.event,
-            v: leaf.event_v,
-            created_at: &leaf.created_at,
-            body,
-            idempotency_key: leaf.idempotency_key.as_deref(),
-        })?;
-        let head = MemoryHead { session_no, length: leaf.position + 1, newest: leaf.seq };
-        self.memories.insert(session_no, head);
-        Ok(())
-    }
-
-    fn brief(&mut self, leaf: &BriefEntry<'_>, data: Option<&str>) -> Result<()> {
-        let session_no = self.session(&leaf.session_id)?.no;
-        self.tx.insert_brief(&BriefRow {
-            seq: leaf.seq,
-            id: &leaf.brief_id,
-            session_no,
-            node: &leaf.node,
-            turn: leaf.turn,
-            created_at: &leaf.created_at,
-            hash: leaf.hash,
-            data,
-        })
     }
 }

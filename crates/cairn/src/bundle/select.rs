@@ -1,10 +1,13 @@
 //! Which entries belong to a part of a log.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
-use cairn_core::entry::{Entry, EntryKind};
+use cairn_core::Sha;
+use cairn_core::entry::{Entry, EntryKind, Record};
 
 use super::Selection;
+use crate::check::named_bodies;
 use crate::error::{Error, Result};
 use crate::proof::uncovered;
 use crate::store::{Audit, ChainOf, Damage};
@@ -20,12 +23,15 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
     let mut found = 0;
     let mut chosen = BTreeSet::new();
     let mut contexts = BTreeSet::new();
-    audit.scan_chain(of, &mut |scanned| {
+    audit.chain(of, &mut |stored| {
         found += 1;
-        if scanned.seq < size {
-            chosen.insert(scanned.seq);
-            contexts.extend(scanned.thought.and_then(|thought| thought.context_id).map(i64::unsigned_abs));
+        if stored.seq < size {
+            chosen.insert(stored.seq);
+            if let Ok(Record { entry: Entry::Thought(thought), .. }) = stored.record {
+                contexts.extend(thought.context_id);
+            }
         }
+        ControlFlow::Continue(())
     })?;
     if found != length {
         return Err(
@@ -45,22 +51,46 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
     for id in contexts {
         chosen.extend(audit.context_seq(id)?);
     }
-    let mut about = Vec::new();
-    audit.about_log(EntryKind::Redaction, &mut |seq, leaf| {
+    let (mut about, mut taken) = (Vec::new(), Vec::new());
+    audit.statements(EntryKind::Redaction, &mut |seq, leaf| {
         if let Some(Entry::Redaction(entry)) = Entry::parse(leaf)
             && seq < size
-            && chosen.contains(&entry.target_seq)
         {
-            about.push(seq);
+            if chosen.contains(&entry.target_seq) {
+                about.push(seq);
+            } else if !entry.bodies.is_empty() {
+                taken.push((seq, entry.bodies));
+            }
         }
     })?;
     let of_chosen = |(seq, target): &(u64, u64)| *seq < size && chosen.contains(target);
     about.extend(audit.review_places()?.into_iter().filter(of_chosen).map(|(seq, _)| seq));
-    audit.about_log(EntryKind::Key, &mut |seq, _| {
+    if !taken.is_empty() {
+        let named = named(audit, &chosen)?;
+        about.extend(
+            taken.iter().filter(|(_, bodies)| bodies.iter().any(|one| named.contains(one))).map(|of| of.0),
+        );
+    }
+    audit.statements(EntryKind::Key, &mut |seq, _| {
         if seq < size {
             about.push(seq);
         }
     })?;
     chosen.extend(about);
     Ok(Some(chosen))
+}
+
+/// The contents that events at these positions name.
+fn named(audit: &dyn Audit, places: &BTreeSet<u64>) -> Result<BTreeSet<Sha>> {
+    let mut named = BTreeSet::new();
+    for seq in places {
+        audit.records(*seq, seq + 1, &mut |stored| {
+            if let Ok(Record { entry: Entry::Event(event), parts }) = stored.record {
+                let bodies = named_bodies(&event, parts.text.as_deref().unwrap_or_default());
+                named.extend(bodies.into_iter().map(|body| body.sha256));
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(named)
 }

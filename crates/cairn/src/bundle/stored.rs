@@ -1,101 +1,56 @@
-//! Entries as a store has them, with all that a line of a bundle would hold: what is copied is what is exported.
+//! Entries read from a store with everything that a line of a bundle holds. Exports and copies share this.
 
-use cairn_core::entry::EntryKind;
-use cairn_core::thought::SEALED;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
-use super::entry::{Entry, Leaf};
-use crate::store::{Audit, Scanned, StoreError};
-use crate::verify::named_bodies;
+use cairn_core::Sha;
+use cairn_core::entry::{Entry as Logged, Record};
 
-type Result<T> = std::result::Result<T, StoreError>;
+use super::entry::{Entry, is_sealed};
+use crate::check::named_bodies;
+use crate::checked::{self, Checked};
+use crate::error::Result;
+use crate::store::{Audit, StoreError, Stored};
 
-/// Reads what an entry stands for, keys of sealed contents included.
-pub fn entry(audit: &dyn Audit, scanned: &Scanned<'_>) -> Result<Entry> {
-    let seq = scanned.seq;
-    if let Some((table, column)) = scanned.malformed {
-        return Err(damaged(format!("`{column}` of {table} {seq} cannot be read")));
-    }
-    let leaf = scanned.entry.and_then(|entry| Some((entry.kind, std::str::from_utf8(entry.leaf).ok()?)));
-    let (kind, leaf) = leaf.ok_or_else(|| damaged(format!("log entry {seq} cannot be read")))?;
-    let mut line = Map::new();
-    line.insert("leaf".into(), leaf.into());
-    let found = match kind.parse() {
-        Ok(EntryKind::Thought) => match scanned.thought {
-            None => false,
-            Some(thought) => {
-                line.insert("content".into(), text(thought.content));
-                line.insert("metadata".into(), text(thought.metadata));
-                line.insert("salt".into(), hex(thought.salt));
-                if thought.content.is_some_and(|content| content.starts_with(SEALED)) {
-                    line.insert("seal_key".into(), hex(audit.seal_key(seq)?.as_deref()));
-                }
-                true
-            }
-        },
-        Ok(EntryKind::Snapshot) => audit.context(seq, &mut |stored| {
-            line.insert("data".into(), text(stored.data));
-            line.insert("metadata".into(), text(stored.metadata));
-            line.insert("salt".into(), hex(stored.salt));
-        })?,
-        Ok(EntryKind::Event) => {
-            let mut named = Ok(Vec::new());
-            let found = audit.event(seq, &mut |stored| {
-                let body = stored.body.unwrap_or_default();
-                named = named_bodies(stored.kind, stored.v.unsigned_abs(), body);
-                line.insert("body".into(), body.into());
-            })?;
-            let mut bodies = Map::new();
-            for named in named.map_err(damaged)? {
-                // Content is stored once, with the first event that names it.
-                let mut first = None;
-                audit.body(&named.sha256, &mut |at, data| {
-                    first = (u64::try_from(at) == Ok(seq)).then(|| data.map(str::to_string));
-                })?;
-                match first {
-                    Some(Some(data)) => drop(bodies.insert(named.sha256.to_string(), data.into())),
-                    Some(None) => return Err(damaged(format!("content {} is gone", named.sha256))),
-                    None => {}
-                }
-            }
-            line.insert("bodies".into(), bodies.into());
-            found
-        }
-        Ok(EntryKind::Brief) => {
-            audit.brief(seq, &mut |stored| drop(line.insert("data".into(), text(stored.data))))?
-        }
-        Ok(EntryKind::Review) => match audit.review(seq)? {
-            None => false,
-            Some(stored) => {
-                line.insert("text".into(), text(stored.text.as_deref()));
-                line.insert("salt".into(), hex(stored.salt.as_deref()));
-                true
-            }
-        },
-        _ => true,
-    };
-    if !found {
-        return Err(damaged(format!("what log entry {seq} records is gone")));
-    }
-    match Entry::read(line) {
-        Ok(Entry { leaf: Leaf::Unknown, .. }) => {
-            Err(damaged(format!("the bytes of log entry {seq} are not those of any entry")))
-        }
-        Ok(entry) if entry.seq() == Some(seq) => Ok(entry),
-        Ok(_) => Err(damaged(format!("log entry {seq} names another place"))),
-        Err(what) => Err(damaged(format!("of log entry {seq}, {what}"))),
-    }
+/// Which contents come with an event.
+pub enum Bodies<'b> {
+    /// Those that it is the first in the log to name.
+    First,
+    /// Those that no event before it in the bundle names; it is noted which those are.
+    New(&'b mut std::collections::HashSet<Sha>),
 }
 
-fn text(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, Value::from)
+/// Reads an entry; fails if its row does not match its hash.
+pub fn entry(audit: &dyn Audit, stored: Stored<'_>, mut bodies: Bodies<'_>) -> Result<Entry> {
+    let mut bytes = Vec::new();
+    let Checked { seq, record, .. } = checked::record(stored, &mut bytes)?;
+    let record = record.into_owned();
+    let seal_key = if is_sealed(&record) { audit.seal_key(seq)? } else { None };
+    let mut contents = BTreeMap::new();
+    if let Record { entry: Logged::Event(event), parts } = &record {
+        for body in named_bodies(event, parts.text.as_deref().unwrap_or_default()) {
+            let wanted = match &mut bodies {
+                Bodies::First => None,
+                Bodies::New(seen) => Some(seen.insert(body.sha256)),
+            };
+            contents.extend(content(audit, seq, body.sha256, wanted)?.map(|data| (body.sha256, data)));
+        }
+    }
+    let bytes = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Entry { bytes, record: Some(record), bodies: contents, seal_key, proof: None })
 }
 
-fn hex(bytes: Option<&[u8]>) -> Value {
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    bytes.map_or(Value::Null, |bytes| digits(bytes).into())
-}
-
-fn damaged(what: String) -> StoreError {
-    StoreError::Damaged(what)
+/// The content of a digest, if it is wanted with the event at `seq`: as said, or if that is the first to name it. None if it
+/// was redacted.
+fn content(audit: &dyn Audit, seq: u64, digest: Sha, wanted: Option<bool>) -> Result<Option<String>> {
+    let mut found = None;
+    audit.body(&digest, &mut |body| {
+        let wanted = wanted.unwrap_or(u64::try_from(body.first) == Ok(seq));
+        if wanted && body.redaction.is_none() {
+            found = Some(body.data.map(str::to_string));
+        }
+    })?;
+    match found {
+        Some(None) => Err(StoreError::Damaged(format!("content {digest} is gone")).into()),
+        found => Ok(found.flatten()),
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use cairn_core::entry::Record;
 use cairn_core::note::VerifyingKey;
 
 use super::Selection;
@@ -31,6 +32,35 @@ pub fn verify(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BundleReport> {
     Ok(walk(bundle, keys, progress, &mut |_, _| Ok(()))?.report)
+}
+
+/// Visits the records of a bundle, without checking them; returns the name of the log.
+pub fn each_entry(
+    bundle: impl BufRead,
+    visit: &mut dyn FnMut(Record<'static>) -> Result<()>,
+) -> Result<String> {
+    let refused = |stop: Stop| match finding_of(stop) {
+        Ok(finding) => Error::invalid("against", finding.message),
+        Err(error) => error,
+    };
+    let mut lines = Lines::new(bundle);
+    let origin = match lines.header() {
+        Ok(header) => header.origin,
+        Err(Stop::Malformed(_, what)) => {
+            let message = format!("it is neither a database nor a bundle: its first line {what}");
+            return Err(Error::invalid("against", message));
+        }
+        Err(stop) => return Err(refused(stop)),
+    };
+    while let Some(line) = lines.next().map_err(refused)? {
+        let Line::Entry(fields) = line else { continue };
+        let entry = Entry::read(fields).map_err(|what| refused(lines.malformed(what)))?;
+        match entry.record {
+            Some(record) => visit(record)?,
+            None => return Err(refused(lines.malformed("holds no entry"))),
+        }
+    }
+    Ok(origin)
 }
 
 /// What was learned on the way.
@@ -75,7 +105,7 @@ pub fn walk(
             notes.push(format!("verification stopped at line {}: what follows is unverified", lines.number));
         }
         None => {
-            checker.redactions.unexplained().for_each(|finding| findings.add(finding));
+            checker.redactions.unexplained(&checker.links).for_each(|finding| findings.add(finding));
             checkpoints.close(&checker.header).into_iter().for_each(|finding| findings.add(finding));
         }
     }

@@ -13,11 +13,11 @@ use cairn_core::tree::Summary;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{ContextHead, checked_heads, roadmap_id_of, within};
+use super::{ContextHead, roadmap_id_of, within};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
-use crate::store::{Damage, Thoughts};
+use crate::store::{Contexts, Damage, Thoughts};
 
 /// What the nodes of all decisions together may take up, in bytes of JSON, and what each decision has at least.
 const MOST_BYTES: usize = 8 << 20;
@@ -128,7 +128,7 @@ impl Cairn {
         let limit = within("limit", limit, 100, 1000)?;
         let wanted = roadmap_id.as_ref().map(RoadmapId::as_str);
         let Listing { records: current, mut damaged } =
-            checked_heads(self.inner.store.current_plans(wanted)?, roadmap_id.as_ref());
+            self.heads(&Contexts::Current(wanted), roadmap_id.as_ref())?;
         if let (Some(id), [], []) = (&roadmap_id, &current[..], &damaged[..]) {
             // A misspelt name must not pass for a plan without drift.
             self.roadmaps().source(id)?;

@@ -5,11 +5,11 @@ use cairn_core::preview::TRAIL_CHARS;
 use cairn_core::tree::Summary;
 use serde::Serialize;
 
-use super::{ContextHead, checked_heads, roadmap_id_of, within};
+use super::{ContextHead, roadmap_id_of, within};
 use crate::error::Result;
 use crate::handle::Cairn;
 use crate::read::Listing;
-use crate::store::{Damage, Thoughts};
+use crate::store::{Contexts, Damage, Thoughts};
 
 /// Part of the snapshots of a roadmap, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,10 +53,10 @@ impl Cairn {
         let roadmap_id = roadmap_id_of(roadmap_id)?;
         let limit = within("limit", Some(limit), limit, 1000)?;
         let store = &self.inner.store;
-        let mut found = store.context_history(roadmap_id.as_str(), before, limit + 1)?;
-        let more = found.len() as u64 > limit;
-        found.truncate(limit as usize);
-        let Listing { records: contexts, damaged } = checked_heads(found, Some(&roadmap_id));
+        let history = Contexts::History { roadmap_id: roadmap_id.as_str(), before, limit: limit + 1 };
+        let Listing { records: mut contexts, damaged } = self.heads(&history, Some(&roadmap_id))?;
+        let more = (contexts.len() + damaged.len()) as u64 > limit;
+        contexts.truncate(limit as usize);
         let next = contexts.last().filter(|_| more).map(|last| last.context_id);
         Ok(ContextsPage { contexts, damaged, total: store.context_count(roadmap_id.as_str())?, next })
     }

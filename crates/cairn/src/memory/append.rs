@@ -1,6 +1,7 @@
 //! Appending events to a session, and its newest state.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_core::Sha;
@@ -9,14 +10,15 @@ use cairn_core::id::{IdempotencyKey, SessionId};
 use cairn_core::session::SessionState;
 use cairn_core::session::entity::OpResult;
 use cairn_core::session::event::{self, Event};
+use cairn_core::session::op::EntityOp;
 use cairn_core::session::state::{Misfit, RecordedEvent};
 use cairn_core::time::Timestamp;
 
 use super::fold::read;
-use crate::checked;
+use crate::checked::{self, CheckedEvent};
 use crate::error::{Error, Result};
-use crate::handle::Cairn;
-use crate::store::{ReadEvent, StoreError};
+use crate::handle::{Cairn, new_salt};
+use crate::store::{Damage, StoreError, Visit};
 use crate::writer::{Appended, EventRequest};
 
 /// How many sessions' states are kept.
@@ -36,6 +38,8 @@ pub(crate) struct States {
     newest: Mutex<HashMap<SessionId, Arc<SessionState>>>,
     /// States of the past, oldest first, of the sessions that were last looked back on.
     past: Mutex<VecDeque<(SessionId, Vec<Arc<SessionState>>)>>,
+    /// The newest redaction of an event that is known of. No state from before it is kept: it may hold a text that is gone.
+    redaction: AtomicU64,
     /// Who appends to which session at the moment.
     turns: Mutex<HashMap<SessionId, Arc<Mutex<()>>>>,
 }
@@ -47,6 +51,7 @@ impl States {
             kept: Mutex::default(),
             newest: Mutex::default(),
             past: Mutex::default(),
+            redaction: AtomicU64::new(0),
             turns: Mutex::default(),
         }
     }
@@ -67,6 +72,18 @@ impl States {
             newest.clear();
             past.clear();
         }
+    }
+
+    /// Notes the newest redaction of an event; forgets everything if it is a new one.
+    pub(crate) fn note_redaction(&self, seq: u64) {
+        if self.redaction.fetch_max(seq, Ordering::SeqCst) < seq {
+            self.clear();
+        }
+    }
+
+    /// The newest redaction that is known of.
+    fn redaction(&self) -> u64 {
+        self.redaction.load(Ordering::SeqCst)
     }
 
     /// Notes that the file keeps a state of that many events.
@@ -101,8 +118,11 @@ impl States {
     }
 
     /// Keeps states that were met on the way, each later than those that are kept.
-    pub(super) fn keep(&self, session_id: &SessionId, met: Vec<Arc<SessionState>>) {
+    pub(super) fn keep(&self, session_id: &SessionId, met: Vec<Arc<SessionState>>, redaction: u64) {
         let (Ok(mut past), false) = (self.past.lock(), met.is_empty()) else { return };
+        if redaction != self.redaction() {
+            return;
+        }
         let mut states = match past.iter().position(|(known, _)| known == session_id) {
             Some(place) => past.remove(place).map(|(_, states)| states).unwrap_or_default(),
             None => Vec::new(),
@@ -113,8 +133,11 @@ impl States {
         past.truncate(LOOKED_BACK);
     }
 
-    pub(super) fn put(&self, session_id: &SessionId, state: Arc<SessionState>) {
-        if let Ok(mut states) = self.newest.lock() {
+    pub(super) fn put(&self, session_id: &SessionId, state: Arc<SessionState>, redaction: u64) {
+        // Read under the lock: noting a redaction clears the states afterwards.
+        if let Ok(mut states) = self.newest.lock()
+            && redaction == self.redaction()
+        {
             if states.len() >= REMEMBERED && !states.contains_key(session_id) {
                 states.clear();
             }
@@ -173,21 +196,23 @@ impl Cairn {
         let turn = self.inner.states.turn(&session_id);
         let _mine = turn.lock().unwrap_or_else(PoisonError::into_inner);
         for round in 0..ROUNDS {
+            let redaction = self.inner.states.redaction();
             // First what is kept, without asking the database: if it is outdated, the writer says so.
             let kept =
                 self.inner.states.get(&session_id).filter(|kept| {
                     round == 0 && terms.expected_seq.is_none_or(|expected| expected == kept.seq)
                 });
-            let before = match kept.map_or_else(|| self.state(&session_id), |kept| Ok(Some(kept)))? {
-                Some(state) => state,
-                None if terms.may_open => Arc::default(),
-                None => return Err(Error::NotFound { what: "session", id: session_id.to_string() }),
+            let (before, redaction) = match kept {
+                Some(kept) => (kept, redaction),
+                None => match self.state(&session_id)? {
+                    Some(state) => (state, self.inner.states.redaction()),
+                    None if terms.may_open => (Arc::default(), redaction),
+                    None => return Err(Error::NotFound { what: "session", id: session_id.to_string() }),
+                },
             };
             if let Some(key) = &key
-                && let Some(first) = self.inner.store.event_by_key(key.as_str())?
+                && let Some(first) = self.event_by_key(key)?
             {
-                let first = first?;
-                checked::event(&first.text(), first.session_id.as_str(), &mut Vec::new())?;
                 let before = self.state_before(&first)?;
                 return self.repeated(&session_id, &first, &draft(&before)?);
             }
@@ -198,23 +223,26 @@ impl Cairn {
                 )));
             }
             let Draft { event, bodies } = draft(&before)?;
-            if let Err(misfit) = fits(&before, &event) {
+            let event = match resolved(&before, event) {
+                Ok(event) => event,
                 // Before anything is refused, it is made sure that it is about the newest state.
-                match self.state(&session_id)? {
+                Err(misfit) => match self.state(&session_id)? {
                     Some(newest) if newest.seq != before.seq => continue,
                     _ => return Err(refusal(&session_id, &before, misfit)),
-                }
-            }
+                },
+            };
             let body = canonical_text(&event)?;
             // Whoever folds later has only the text.
             debug_assert_eq!(Event::parse(event.kind(), event::VERSION, &body).as_ref(), Ok(&event));
             let request = EventRequest {
                 session_id: session_id.clone(),
                 after: before.seq,
+                redaction,
                 turn: before.turn + u64::from(matches!(event, Event::TurnBegan(_))),
                 kind: event.kind(),
                 v: event::VERSION,
                 body,
+                salt: new_salt()?,
                 bodies,
                 idempotency_key: key.clone(),
             };
@@ -226,7 +254,7 @@ impl Cairn {
                     let results =
                         after.take(recorded).map_err(|misfit| refusal(&session_id, &before, misfit))?;
                     let after = Arc::new(after);
-                    self.remember(&session_id, &after);
+                    self.remember(&session_id, &after, redaction);
                     return Ok(Done { after, results, seq });
                 }
             }
@@ -235,25 +263,41 @@ impl Cairn {
     }
 
     /// The answer to a call that was made before, if this one asks for the same.
-    fn repeated(&self, session_id: &SessionId, first: &ReadEvent, draft: &Draft) -> Result<Done> {
-        let same = first.session_id == *session_id
-            && first.kind == draft.event.kind()
-            && first.body == canonical_text(&draft.event)?;
+    fn repeated(&self, session_id: &SessionId, first: &CheckedEvent<'_>, draft: &Draft) -> Result<Done> {
+        let before = self.state_before(first)?;
+        let event = resolved(&before, draft.event.clone());
+        let event = event.map_err(|misfit| refusal(session_id, &before, misfit))?;
+        // What stays of a redacted event is compared with what would stay of this one.
+        let event = match first.redaction {
+            None => event,
+            Some(_) => blanked(&before, &event).map_err(|misfit| refusal(session_id, &before, misfit))?,
+        };
+        let same = first.entry.session_id == session_id.as_str()
+            && first.entry.event == event.kind()
+            && first.body == canonical_text(&event)?;
         if !same {
             return Err(Error::Conflict(format!(
                 "this idempotency_key was used for another call (log entry {}); use a new key",
-                first.seq
+                first.entry.seq
             )));
         }
-        let before = self.state_before(first)?;
         let mut after = (*before).clone();
-        let results =
-            after.take(read(first.text())?).map_err(|misfit| refusal(session_id, &before, misfit))?;
-        Ok(Done { after: Arc::new(after), results, seq: first.seq })
+        let results = after
+            .take(read(&first.entry, &first.body)?)
+            .map_err(|misfit| refusal(session_id, &before, misfit))?;
+        Ok(Done { after: Arc::new(after), results, seq: first.entry.seq })
     }
 
-    fn state_before(&self, event: &ReadEvent) -> Result<Arc<SessionState>> {
-        self.fold_to(&event.session_id, event.seq - 1)
+    pub(crate) fn state_before(&self, event: &CheckedEvent<'_>) -> Result<Arc<SessionState>> {
+        let session_id = SessionId::new(&*event.entry.session_id);
+        let session_id = session_id.map_err(|error| Damage::at(event.entry.seq, error))?;
+        self.fold_to(&session_id, event.entry.seq - 1)
+    }
+
+    /// The event that was recorded under a key.
+    fn event_by_key(&self, key: &IdempotencyKey) -> Result<Option<CheckedEvent<'static>>> {
+        let read = |visit: Visit<'_>| self.inner.store.event_by_key(key.as_str(), visit);
+        checked::one(read, |stored, buffer| Ok(checked::event(stored, buffer)?.into_owned()))
     }
 }
 
@@ -262,21 +306,43 @@ pub(super) fn overtaken(session_id: &SessionId) -> Error {
     Error::Conflict(format!("other writers kept overtaking this call on session `{session_id}`; try again"))
 }
 
-/// Whether an event can be applied, before its place and time are known, which only the writer knows.
-fn fits(state: &SessionState, event: &Event) -> std::result::Result<(), Misfit> {
-    match event {
-        Event::Opened(_) | Event::TurnBegan(_) => Ok(()),
-        Event::StepTaken(_) | Event::TurnNoted(_) | Event::TurnEnded(_) if state.open => Ok(()),
-        Event::StepTaken(_) | Event::TurnNoted(_) | Event::TurnEnded(_) => Err(Misfit::TurnNotOpen),
-        Event::EntitiesApplied(_) | Event::SummaryApplied(_) => {
-            let at = Timestamp::parse("1970-01-01T00:00:00Z").expect("a valid timestamp");
-            let trial = RecordedEvent { seq: state.seq + 1, at, event: event.clone() };
-            state.clone().apply(&trial).map(drop)
+/// The event as it is recorded, if it can be applied: a draft that was found by its label is named by its ref, so that
+/// nothing depends on the label when it is redacted.
+fn resolved(state: &SessionState, mut event: Event) -> std::result::Result<Event, Misfit> {
+    match &mut event {
+        Event::Opened(_) | Event::TurnBegan(_) => {}
+        Event::StepTaken(_) | Event::TurnNoted(_) | Event::TurnEnded(_) if state.open => {}
+        Event::StepTaken(_) | Event::TurnNoted(_) | Event::TurnEnded(_) => return Err(Misfit::TurnNotOpen),
+        Event::SummaryApplied(_) => drop(tried(state, &event)?),
+        Event::EntitiesApplied(_) => {
+            let results = tried(state, &event)?;
+            if let Event::EntitiesApplied(applied) = &mut event {
+                for (op, result) in applied.ops.iter_mut().zip(results) {
+                    if let EntityOp::Create { from: from @ None, .. } = op
+                        && result.promoted
+                    {
+                        *from = result.entity_ref;
+                    }
+                }
+            }
         }
     }
+    Ok(event)
 }
 
-fn canonical_text(event: &Event) -> Result<String> {
+/// What stays of an event that is redacted, by the state before it.
+pub(crate) fn blanked(state: &SessionState, event: &Event) -> std::result::Result<Event, Misfit> {
+    let results = tried(state, event)?;
+    Ok(event.blanked(&results, &|text| state.entities.get(text).is_some()))
+}
+
+/// Applies an event to a copy, before its place and time are known, which only the writer knows.
+fn tried(state: &SessionState, event: &Event) -> std::result::Result<Vec<OpResult>, Misfit> {
+    let at = Timestamp::parse("1970-01-01T00:00:00Z").expect("a valid timestamp");
+    state.clone().apply(&RecordedEvent { seq: state.seq + 1, at, event: event.clone() })
+}
+
+pub(crate) fn canonical_text(event: &Event) -> Result<String> {
     let bytes = canonical::to_bytes(&event.body()).map_err(|error| Error::invalid(event.kind(), error))?;
     String::from_utf8(bytes).map_err(|error| StoreError::Other(error.to_string()).into())
 }

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::append::session_id_of;
-use crate::checked;
+use crate::checked::{self, CheckedBrief};
 use crate::clock::new_id;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::read::Listing;
-use crate::store::{Damage, ListFilter, Need, ReadBrief, StoreError, Thoughts};
+use crate::store::{Damage, ListFilter, Need, StoreError, Thoughts, Visit};
 use crate::writer::StoreBrief;
 
 /// How often a session that keeps changing is read again.
@@ -164,15 +164,15 @@ impl Cairn {
 
     /// Returns a stored brief, or none.
     pub fn brief(&self, brief_id: &str) -> Result<Option<StoredBriefView>> {
-        let Some((read, redacted)) = self.read_brief(brief_id)? else { return Ok(None) };
-        let brief = if redacted.is_some() { Value::Null } else { kept(&read)?.brief };
+        let Some(read) = self.read_brief(brief_id)? else { return Ok(None) };
+        let brief = if read.redacted.is_some() { Value::Null } else { kept(&read)?.brief };
         Ok(Some(StoredBriefView {
             brief_id: read.id,
             session_id: read.session_id,
             created_at: read.created_at,
             hash: read.hash,
             brief,
-            redacted,
+            redacted: read.redacted,
         }))
     }
 
@@ -190,9 +190,9 @@ impl Cairn {
         }
         let mut buffer = Vec::new();
         let mut listing = Listing::default();
-        for read in self.inner.store.briefs(session_id.as_ref().map(SessionId::as_str), limit)? {
-            listing.add(read.and_then(|read| {
-                checked::brief(&read, &mut buffer)?;
+        let of = session_id.as_ref().map(SessionId::as_str);
+        self.inner.store.briefs(of, limit, &mut |stored| {
+            listing.add(checked::brief(stored, &mut buffer).and_then(|read| {
                 if let Some(session_id) = session_id.as_ref().filter(|id| **id != read.session_id) {
                     return Err(Damage::at(read.seq, format!("it is not a brief of session `{session_id}`")));
                 }
@@ -206,21 +206,22 @@ impl Cairn {
                     hash: read.hash,
                 })
             }));
-        }
+            ControlFlow::Continue(())
+        })?;
         Ok(listing)
     }
 
     /// Says what differs between two stored briefs.
     pub fn brief_compare(&self, brief_id1: &str, brief_id2: &str) -> Result<BriefComparison> {
         let briefs = [self.stored_brief(brief_id1)?, self.stored_brief(brief_id2)?];
-        for (read, redacted) in &briefs {
-            if let Some(Redaction { by, at, .. }) = redacted {
+        for read in &briefs {
+            if let Some(Redaction { by, at, .. }) = &read.redacted {
                 let message =
                     format!("brief `{}` was redacted by {by} on {at}: it cannot be compared", read.id);
                 return Err(Error::Conflict(message));
             }
         }
-        let [(first, _), (second, _)] = briefs;
+        let [first, second] = briefs;
         let (one, other) = (texts(&kept(&first)?.brief), texts(&kept(&second)?.brief));
         let mut ids: Vec<&String> = one.iter().chain(&other).map(|(id, _)| id).collect();
         ids.dedup();
@@ -246,18 +247,18 @@ impl Cairn {
         })
     }
 
-    /// A stored brief that matches the log, and why its data is gone, if it was redacted.
-    fn read_brief(&self, brief_id: &str) -> Result<Option<(ReadBrief, Option<Redaction>)>> {
-        let Some(read) = self.inner.store.brief(brief_id)? else { return Ok(None) };
-        let read = read?;
-        let redacted = checked::brief(&read, &mut Vec::new())?;
-        if read.id.as_str() != brief_id {
-            return Err(Damage::at(read.seq, format!("it is not brief `{brief_id}`")).into());
+    /// A stored brief that matches the log.
+    pub(super) fn read_brief(&self, brief_id: &str) -> Result<Option<CheckedBrief>> {
+        let read = |visit: Visit<'_>| self.inner.store.brief(brief_id, visit);
+        match checked::one(read, checked::brief)? {
+            Some(read) if read.id.as_str() != brief_id => {
+                Err(Damage::at(read.seq, format!("it is not brief `{brief_id}`")).into())
+            }
+            read => Ok(read),
         }
-        Ok(Some((read, redacted)))
     }
 
-    fn stored_brief(&self, brief_id: &str) -> Result<(ReadBrief, Option<Redaction>)> {
+    fn stored_brief(&self, brief_id: &str) -> Result<CheckedBrief> {
         let not_found = || Error::NotFound { what: "brief", id: brief_id.to_string() };
         self.read_brief(brief_id)?.ok_or_else(not_found)
     }
@@ -309,9 +310,9 @@ impl Cairn {
         };
         let mut buffer = Vec::new();
         let mut traced = Ok(Vec::new());
-        self.inner.store.thoughts(&Thoughts::Listed(which), &mut |read| {
+        self.inner.store.thoughts(&Thoughts::Listed(which), &mut |stored| {
             // The content stays sealed: a stored brief would keep it in the clear.
-            let checked = read.and_then(|read| checked::thought(read, &mut buffer)).and_then(|thought| {
+            let checked = checked::thought(stored, &mut buffer).and_then(|thought| {
                 match thought.session_id == *session_id {
                     true => Ok(thought),
                     false => Err(Damage::at(thought.seq, format!("it is not of session `{session_id}`"))),
@@ -378,7 +379,7 @@ fn first_line(thought: &Thought) -> String {
     .to_string()
 }
 
-pub(super) fn kept(read: &ReadBrief) -> Result<Kept> {
+pub(super) fn kept(read: &CheckedBrief) -> Result<Kept> {
     let damaged = |_| StoreError::Damaged(format!("brief `{}` cannot be read", read.id));
     Ok(serde_json::from_str(read.data.as_deref().unwrap_or_default()).map_err(damaged)?)
 }

@@ -5,18 +5,20 @@
 //! folds the events anew and compares. The digest beside it is no proof, since whoever changes the one can change the
 //! other; it keeps damage from being taken for a state.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cairn_core::Sha;
+use cairn_core::entry::EventEntry;
 use cairn_core::id::SessionId;
 use cairn_core::session::state::RecordedEvent;
 use cairn_core::session::{Event, SessionState, kept};
 use cairn_core::time::Timestamp;
 
-use crate::checked;
+use crate::checked::{self, CheckedEvent};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
-use crate::store::{Damage, EventText, FoldRow, Read, StoreError, StoreWriter};
+use crate::store::{Damage, FoldRow, Read, StoreError, StoreWriter};
 
 /// Every so many events a state of the past is kept in memory.
 const MILESTONE: u64 = 512;
@@ -25,6 +27,7 @@ impl Cairn {
     /// The newest state of a session; none if it has no memory.
     pub(super) fn state(&self, session_id: &SessionId) -> Result<Option<Arc<SessionState>>> {
         let Some(head) = self.inner.store.memory(session_id.as_str())? else { return Ok(None) };
+        self.inner.states.note_redaction(head.redaction);
         let known = self.inner.states.get(session_id);
         if let Some(state) = known.as_ref().filter(|state| state.seq == head.newest) {
             return Ok(Some(state.clone()));
@@ -34,17 +37,19 @@ impl Cairn {
             None => self.kept_state(session_id, head.newest)?.unwrap_or_default(),
         };
         let state = Arc::new(self.fold(session_id, from, head.newest, &mut |_| {})?);
-        self.remember(session_id, &state);
+        self.remember(session_id, &state, head.redaction);
         Ok(Some(state))
     }
 
     /// The state of a session as it was up to a position of the log.
     pub(super) fn fold_to(&self, session_id: &SessionId, to: u64) -> Result<Arc<SessionState>> {
+        let redaction = self.inner.store.memory(session_id.as_str())?.map_or(0, |head| head.redaction);
+        self.inner.states.note_redaction(redaction);
         let from = self.inner.states.milestone(session_id, to).unwrap_or_default();
         let mut met = Vec::new();
         let state =
             self.fold(session_id, (*from).clone(), to, &mut |state| met.push(Arc::new(state.clone())))?;
-        self.inner.states.keep(session_id, met);
+        self.inner.states.keep(session_id, met, redaction);
         Ok(Arc::new(state))
     }
 
@@ -53,14 +58,14 @@ impl Cairn {
         Ok(Arc::new(self.fold(session_id, SessionState::default(), to, &mut |_| {})?))
     }
 
-    /// Remembers the newest state of a session, and now and then has it kept in the file.
-    pub(super) fn remember(&self, session_id: &SessionId, state: &Arc<SessionState>) {
-        self.inner.states.put(session_id, state.clone());
+    /// Remembers the newest state of a session, as of a redaction, and now and then has it kept in the file.
+    pub(super) fn remember(&self, session_id: &SessionId, state: &Arc<SessionState>, redaction: u64) {
+        self.inner.states.put(session_id, state.clone(), redaction);
         // A handle that has recorded nothing writes nothing.
         if self.inner.states.is_due(session_id, state.length)
             && let Some(writer) = self.writer_that_recorded()
         {
-            writer.keep_fold(session_id.clone(), state.clone());
+            writer.keep_fold(session_id.clone(), state.clone(), redaction);
         }
     }
 
@@ -89,40 +94,46 @@ impl Cairn {
     ) -> Result<SessionState> {
         let mut failed: Result<()> = Ok(());
         let (mut count, mut buffer) = (0, Vec::new());
-        self.inner.store.events(session_id.as_str(), state.seq, to, &mut |event| {
-            failed = checked::event(&event, session_id.as_str(), &mut buffer)
-                .and_then(|()| follows(&state, &event))
+        self.inner.store.events(session_id.as_str(), state.seq, to, &mut |stored| {
+            failed = checked::event_of(stored, session_id.as_str(), &mut buffer)
+                .and_then(|event| follows(&state, event))
                 .map_err(Error::from)
-                .and_then(|()| Ok(advance(&mut state, event)?));
+                .and_then(|event| Ok(advance(&mut state, &event.entry, &event.body)?));
             count += 1;
             if failed.is_ok() && count % MILESTONE == 0 {
                 milestone(&state);
             }
-            failed.is_ok()
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         failed.map(|()| state)
     }
 }
 
 /// Whether an event comes right after those that a state is made of.
-fn follows(state: &SessionState, event: &EventText<'_>) -> Read<()> {
-    match event.position == state.length {
-        true => Ok(()),
-        false => Err(Damage::at(event.seq, format!("event {} of its session is missing", state.length))),
+fn follows<'a>(state: &SessionState, event: CheckedEvent<'a>) -> Read<CheckedEvent<'a>> {
+    match event.entry.position == state.length {
+        true => Ok(event),
+        false => {
+            Err(Damage::at(event.entry.seq, format!("event {} of its session is missing", state.length)))
+        }
     }
 }
 
 /// Applies a stored event.
-pub(crate) fn advance(state: &mut SessionState, event: EventText<'_>) -> std::result::Result<(), StoreError> {
+pub(crate) fn advance(
+    state: &mut SessionState,
+    event: &EventEntry<'_>,
+    body: &str,
+) -> std::result::Result<(), StoreError> {
     let unfit = |_| StoreError::Damaged(format!("event {} does not fit what came before", event.seq));
-    state.take(read(event)?).map(drop).map_err(unfit)
+    state.take(read(event, body)?).map(drop).map_err(unfit)
 }
 
 /// A stored event.
-pub(super) fn read(event: EventText<'_>) -> std::result::Result<RecordedEvent, StoreError> {
-    let parsed = Event::parse(event.kind, event.v, event.body)
+pub(super) fn read(event: &EventEntry<'_>, body: &str) -> std::result::Result<RecordedEvent, StoreError> {
+    let parsed = Event::parse(&event.event, event.event_v, body)
         .map_err(|error| StoreError::Damaged(error.to_string()))?;
-    let at = Timestamp::parse(event.created_at).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    let at = Timestamp::parse(&*event.created_at).map_err(|error| StoreError::Damaged(error.to_string()))?;
     Ok(RecordedEvent { seq: event.seq, at, event: parsed })
 }
 
@@ -137,10 +148,11 @@ pub(crate) fn keep(
     store: &mut dyn StoreWriter,
     session_id: &SessionId,
     state: &SessionState,
+    redaction: u64,
 ) -> std::result::Result<(), StoreError> {
     let text = serde_json::to_string(&kept::text(state))
         .map_err(|error| StoreError::Other(format!("a state cannot be written: {error}")))?;
     let row = FoldRow { seq: state.seq, v: kept::VERSION, sha256: &[], state: &text };
     let digest = digest(session_id.as_str(), row);
-    store.keep_fold(session_id.as_str(), FoldRow { sha256: &digest.0, ..row })
+    store.keep_fold(session_id.as_str(), FoldRow { sha256: &digest.0, ..row }, redaction)
 }

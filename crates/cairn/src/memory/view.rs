@@ -1,18 +1,19 @@
 //! A session's state as clients see it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cairn_core::Sha;
 use cairn_core::id::SessionId;
 use cairn_core::session::op::Detail;
 use cairn_core::session::state::Turn;
-use cairn_core::session::{Entity, SessionState, Tier};
+use cairn_core::session::{Entity, REDACTED, SessionState, Tier};
 use cairn_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::append::session_id_of;
-use crate::checked;
+use crate::checked::{self, CheckedEvent};
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::Damage;
@@ -139,10 +140,10 @@ impl Cairn {
         self.events_where(&session_id, (after, to), u64::MAX, &|_| true)
     }
 
-    /// The content with this digest, if it is stored.
-    pub(super) fn body(&self, digest: &Sha) -> Result<Option<String>> {
-        let data = self.inner.store.body(digest)?;
-        Ok(data.map(|data| checked::body(digest, data)).transpose()?)
+    /// The content with this digest, if it is stored; of a redacted one, a JSON text that says so.
+    pub(crate) fn body(&self, digest: &Sha) -> Result<Option<String>> {
+        let Some(body) = self.inner.store.body(digest)? else { return Ok(None) };
+        Ok(Some(checked::body(digest, body)?.unwrap_or_else(|| format!("\"{REDACTED}\""))))
     }
 
     /// The first so many events after a position of the log and up to another that are wanted, by their own positions.
@@ -155,29 +156,33 @@ impl Cairn {
     ) -> Result<Vec<EventView>> {
         let mut events: Vec<EventView> = Vec::new();
         let (mut damaged, mut buffer) = (None, Vec::new());
-        self.inner.store.events(session_id.as_str(), after, to, &mut |event| {
-            if !wanted(event.seq) {
-                return true;
+        self.inner.store.events(session_id.as_str(), after, to, &mut |stored| {
+            if !wanted(stored.seq) {
+                return ControlFlow::Continue(());
             }
-            if let Err(damage) = checked::event(&event, session_id.as_str(), &mut buffer) {
-                damaged = Some(damage);
-                return false;
-            }
+            let CheckedEvent { entry: event, body, .. } =
+                match checked::event_of(stored, session_id.as_str(), &mut buffer) {
+                    Ok(event) => event,
+                    Err(damage) => {
+                        damaged = Some(damage);
+                        return ControlFlow::Break(());
+                    }
+                };
             events.push(EventView {
                 seq: event.seq,
                 turn: event.turn,
-                kind: event.kind.to_string(),
-                v: event.v,
-                created_at: match Timestamp::parse(event.created_at) {
+                kind: event.event.to_string(),
+                v: event.event_v,
+                created_at: match Timestamp::parse(&*event.created_at) {
                     Ok(at) => at,
                     Err(_) => {
                         damaged = Some(Damage::at(event.seq, "it has no time"));
-                        return false;
+                        return ControlFlow::Break(());
                     }
                 },
-                body: serde_json::from_str(event.body).unwrap_or(Value::Null),
+                body: serde_json::from_str(&body).unwrap_or(Value::Null),
             });
-            (events.len() as u64) < limit
+            if (events.len() as u64) < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         match damaged {
             None => Ok(events),

@@ -129,7 +129,7 @@ impl Cairn {
 /// The changes of keys in the log, each at the place where it stands, whatever it says of that itself.
 pub(super) fn key_entries(store: &dyn Store) -> Result<Vec<KeyEntry<'static>>> {
     let mut changes = Vec::new();
-    store.audit()?.about_log(EntryKind::Key, &mut |seq, leaf| {
+    store.audit()?.statements(EntryKind::Key, &mut |seq, leaf| {
         if let Some(Entry::Key(change)) = Entry::parse(leaf) {
             changes.push(KeyEntry { seq, ..change.into_owned() });
         }

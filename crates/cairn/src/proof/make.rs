@@ -2,9 +2,9 @@
 //! outside.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use cairn_core::Sha;
 use cairn_core::entry::KeyOp;
 use cairn_core::log::{Checkpoint, CheckpointNote, Edge, NodeSource, consistency, leaf_hash};
 use cairn_core::note::{Verdict, VerifyingKey};
@@ -13,6 +13,7 @@ use super::heads::{HeadFolder, Remembered, SeenHead, place_name};
 use super::keys::key_entries;
 use super::signer::Signer;
 use super::{Stated, proof_error};
+use crate::checked::{self, Checked};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::store::{LogHead, Store, StoreError};
@@ -30,8 +31,8 @@ pub(crate) struct Maker {
     pub failure: Arc<Mutex<Option<String>>>,
     /// Whether the log was seen to know a key of the signer's.
     pub introduced: OnceLock<()>,
-    /// The newest checkpoint of this process: what it covers is not read again.
-    pub covered: Mutex<Option<Checkpoint>>,
+    /// The edge of the tree at the newest checkpoint of this process: entries before it are not read again.
+    pub covered: Mutex<Option<Edge>>,
     /// Why checkpoints are not signed although there is a signer.
     pub unsigned: Mutex<Option<String>>,
 }
@@ -63,7 +64,8 @@ impl Maker {
             .transpose()
             .map_err(not_signed)?
             .unwrap_or_default();
-        let root = self.recompute(self.base(before.as_ref(), &ours)?.as_ref(), head.size)?;
+        let edge = self.recompute(before.as_ref(), &ours, head.size)?;
+        let root = edge.root();
         if root != head.root {
             return Err(not_matching(head.size));
         }
@@ -73,7 +75,7 @@ impl Maker {
         let stated = Stated::of(&note);
         let (size, text) = (stated.size, stated.note.clone());
         self.writer.write_now(move |step| step.state(size, &text))?;
-        *self.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(checkpoint);
+        *self.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(edge);
         // Whoever remembers the key expects to find a checkpoint that it signed.
         self.store.sync()?;
         self.remember(&stated, &keys)?;
@@ -126,12 +128,9 @@ impl Maker {
         self.store.checkpoint(u64::MAX).ok().flatten().map_or(0, |(size, _)| size)
     }
 
-    /// The checkpoint from which the log is recomputed. This process may have made one already. Otherwise, somebody who
-    /// signs starts from the newest one with their own signature: others may have written the later ones.
+    /// The checkpoint from which the log is recomputed where this process has made none. Somebody who signs starts from the
+    /// newest one with their own signature: others may have written the later ones.
     fn base(&self, newest: Option<&CheckpointNote>, ours: &[VerifyingKey]) -> Result<Option<Checkpoint>> {
-        if let Some(covered) = self.covered.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-            return Ok(Some(covered));
-        }
         let mut found = newest.cloned();
         while let Some(note) = &found {
             if ours.is_empty() || ours.iter().any(|key| note.verdict(key) == Verdict::Signed) {
@@ -144,32 +143,44 @@ impl Maker {
         Ok(found.map(|note| note.checkpoint().clone()))
     }
 
-    /// The root of the log at `size`, from an earlier checkpoint and the bytes of every entry since: never from hashes
-    /// that were stored beside them.
-    fn recompute(&self, base: Option<&Checkpoint>, size: u64) -> Result<Sha> {
-        let mut edge = match base {
-            None => Edge::empty(),
-            Some(base) => {
-                let mut nodes = tree::nodes(&*self.store);
-                let hashes = Edge::nodes_needed(base.size())
-                    .into_iter()
-                    .map(|(level, index)| nodes.node(level, index))
-                    .collect::<std::result::Result<Vec<_>, _>>()?;
-                Edge::load(base.size(), hashes)
-                    .filter(|edge| edge.root() == base.root() && edge.size() <= size)
-                    .ok_or_else(|| not_matching(base.size()))?
-            }
+    /// The edge of the log's tree at `size`, from an earlier checkpoint and every record since: never from hashes that are
+    /// stored beside them.
+    fn recompute(&self, newest: Option<&CheckpointNote>, ours: &[VerifyingKey], size: u64) -> Result<Edge> {
+        let covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut edge = match covered {
+            Some(edge) => edge,
+            None => self.base(newest, ours)?.map_or(Ok(Edge::empty()), |base| self.edge_at(&base))?,
         };
-        let mut sound = true;
-        self.store.leaves(edge.size(), size, &mut |leaf, stored| {
-            let hash = leaf_hash(leaf);
-            sound &= hash.0 == stored;
-            edge.push(hash, &mut |_| {});
+        if edge.size() > size {
+            return Err(not_matching(edge.size()));
+        }
+        let (mut sound, mut leaf) = (true, Vec::new());
+        self.store.records(edge.size(), size, &mut |stored| match checked::record(stored, &mut leaf) {
+            Ok(Checked { seq, .. }) if seq == edge.size() => {
+                edge.push(leaf_hash(&leaf), &mut |_| {});
+                ControlFlow::Continue(())
+            }
+            _ => {
+                sound = false;
+                ControlFlow::Break(())
+            }
         })?;
         if !sound || edge.size() != size {
             return Err(not_matching(size));
         }
-        Ok(edge.root())
+        Ok(edge)
+    }
+
+    /// The edge of the log's tree at a checkpoint, from stored nodes that give its root.
+    fn edge_at(&self, base: &Checkpoint) -> Result<Edge> {
+        let mut nodes = tree::nodes(&*self.store);
+        let hashes = Edge::nodes_needed(base.size())
+            .into_iter()
+            .map(|(level, index)| nodes.node(level, index))
+            .collect::<std::result::Result<Vec<_>, _>>()?;
+        Edge::load(base.size(), hashes)
+            .filter(|edge| edge.root() == base.root())
+            .ok_or_else(|| not_matching(base.size()))
     }
 
     fn sign(

@@ -15,6 +15,7 @@ use cairn_core::log::{CheckpointNote, ProofError, Receipt, consistency, inclusio
 use cairn_core::note::{Verdict, VerifyingKey};
 use serde::Serialize;
 
+use crate::checked;
 use crate::error::{Error, Result};
 use crate::handle::Cairn;
 use crate::store::{Damage, StoreError};
@@ -133,12 +134,14 @@ impl Cairn {
         let checkpoint = checkpoint.ok_or_else(|| uncovered(&format!("log entry {seq}")))?;
         let store = &self.inner.store;
         let proof = inclusion(seq, checkpoint.size, &mut tree::nodes(&**store)).map_err(proof_error)?;
-        let mut leaf = None;
-        store.leaves(seq, seq + 1, &mut |bytes, hash| {
-            let sound = cairn_core::log::leaf_hash(bytes).0 == hash;
-            leaf = String::from_utf8(bytes.to_vec()).ok().filter(|_| sound);
-        })?;
-        let leaf = leaf.ok_or_else(|| Damage::at(seq, "it is missing, or does not match its hash"))?;
+        let leaf = checked::one(
+            |visit| store.records(seq, seq + 1, visit),
+            |stored, leaf| {
+                checked::record(stored, leaf)?;
+                Ok(String::from_utf8_lossy(leaf).into_owned())
+            },
+        )?;
+        let leaf = leaf.ok_or_else(|| Damage::at(seq, "it is missing"))?;
         // There is no such form for a checkpoint that nobody signed.
         let receipt = Receipt::new(seq, proof.clone(), make::parse(&checkpoint.note)?, None).ok();
         Ok(Proof {

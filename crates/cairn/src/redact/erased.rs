@@ -2,7 +2,7 @@
 
 use cairn_core::entry::EntryKind;
 
-use super::pieces::{add_metadata, add_text};
+use super::pieces::{add_metadata, add_text, add_values};
 use crate::store::{Pieces, Store, Swept, Target};
 
 /// A text that was erased from its record, and is still to be looked for in the files.
@@ -15,6 +15,13 @@ impl Erased {
     /// Remembers pieces of what a record held.
     pub fn of(target: &Target) -> Erased {
         Erased { pieces: pieces(target), brief: target.kind == EntryKind::Brief }
+    }
+
+    /// Remembers pieces of texts that stood in JSON.
+    pub fn of_texts(texts: &[String]) -> Erased {
+        let mut pieces = Pieces::default();
+        add_values(&mut pieces, texts);
+        Erased { pieces: Some(pieces), brief: false }
     }
 
     /// Looks for it, and makes the file anew where that helps; returns whether it did, and what is left, in words.

@@ -23,10 +23,12 @@ pub fn add_text(pieces: &mut Pieces, text: &str, indexed: bool) {
 
 /// Pieces of the texts in metadata, given as canonical JSON.
 pub fn add_metadata(pieces: &mut Pieces, metadata: &str) {
-    let mut values = Vec::new();
-    if let Ok(value) = serde_json::from_str::<Value>(metadata) {
-        collect(&value, &mut values);
-    }
+    add_values(pieces, &texts(metadata));
+    add_words(pieces, metadata);
+}
+
+/// Pieces of texts that stood in JSON.
+pub fn add_values(pieces: &mut Pieces, values: &[String]) {
     let every = values.len().div_ceil(MOST).max(1);
     for value in values.iter().step_by(every) {
         // As it stands between the quotation marks, where some characters are escaped.
@@ -34,7 +36,6 @@ pub fn add_metadata(pieces: &mut Pieces, metadata: &str) {
         let inside = &escaped[1..escaped.len() - 1];
         pieces.texts.extend(sample(inside.as_bytes()).into_iter().take(2));
     }
-    add_words(pieces, metadata);
 }
 
 /// The longest words, since those are the ones that few other texts have.
@@ -61,6 +62,15 @@ fn sample(bytes: &[u8]) -> Vec<Vec<u8>> {
     let room = bytes.len() - PIECE;
     let pieces = (bytes.len() / PIECE).clamp(2, MOST);
     (0..pieces).map(|i| room * i / (pieces - 1)).map(|at| bytes[at..at + PIECE].to_vec()).collect()
+}
+
+/// The texts in JSON.
+pub(super) fn texts(json: &str) -> Vec<String> {
+    let mut values = Vec::new();
+    if let Ok(value) = serde_json::from_str::<Value>(json) {
+        collect(&value, &mut values);
+    }
+    values
 }
 
 /// The texts in a value. It is not nested deeper than canonical JSON allows.

@@ -4,7 +4,7 @@ use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
 use cairn_core::log::Edge;
 
-use super::{LogHead, Result, Scanned, Totals};
+use super::{LogHead, Result, Totals};
 
 /// Reads the log itself.
 pub trait LogReader {
@@ -14,8 +14,6 @@ pub trait LogReader {
     fn leaf_hashes(&self, from: u64, to: u64) -> Result<Vec<Sha>>;
     /// The hashes of a tile of the tree, as far as there are.
     fn tile(&self, level: u8, index: u64) -> Result<Vec<Sha>>;
-    /// Visits the bytes of entries in a range of the log, in order, with the hashes stored beside them.
-    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
     /// The note of the newest checkpoint of at most that size.
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>>;
     /// The notes of the newest `limit` checkpoints, newest first.
@@ -30,12 +28,8 @@ pub trait LogAppend {
     }
     /// The right edge of the tree over the log.
     fn edge(&mut self) -> Result<Edge>;
-    /// The bytes of an entry.
-    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// Whether any entry of the log is about keys.
     fn is_keyed(&mut self) -> Result<bool>;
-    /// Adds an entry of the log.
-    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()>;
     /// Moves the log's head.
     fn set_log(&mut self, edge: &Edge) -> Result<()>;
     /// Adds a checkpoint, or signatures to the one of that size.
@@ -46,22 +40,18 @@ pub trait LogAppend {
 pub trait LogAudit {
     /// The log's head, as stored.
     fn head(&self) -> Result<LogHead>;
-    /// Entries and thoughts in the range, as stored, in order.
-    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
     /// The edge of the tree, as stored.
     fn edge(&self) -> Result<Vec<u8>>;
     /// The stored hashes of the entries in a range of the log, in order: where, and the hash.
     fn leaf_hashes(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
     /// The hashes of a tile of the tree, as stored; none if there is no such row.
     fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>>;
-    /// The bytes of an entry.
-    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// The position of the newest entry that is there.
     fn newest(&self) -> Result<Option<u64>>;
     /// How many rows there are.
     fn totals(&self) -> Result<Totals>;
     /// The sizes and notes of checkpoints, as stored, in order.
     fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()>;
-    /// The entries of one kind among those that say something about the log itself, in order: where, and their bytes.
-    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
+    /// The entries of one kind among those that are stored as their bytes, in order: where, and the bytes.
+    fn statements(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 }

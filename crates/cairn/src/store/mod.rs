@@ -20,6 +20,7 @@ mod open;
 mod plans;
 pub(crate) mod postgres;
 mod read;
+mod record;
 mod redaction;
 mod review;
 mod rows;
@@ -27,13 +28,14 @@ mod search;
 pub(crate) mod sqlite;
 mod status;
 mod stored;
+mod tables;
 mod thoughts;
 mod token;
 mod words;
 
 use std::path::Path;
 
-pub use derived::{DerivedWriter, IndexAudit};
+pub use derived::{ChainKey, ChainSums, Derived, DerivedWriter, IndexAudit};
 pub use error::{BUSY, StoreError};
 pub use finding::{Cause, Finding, MAX_FINDINGS, Reason};
 pub use log::{LogAppend, LogAudit, LogReader};
@@ -41,23 +43,16 @@ pub use memory::{MemoryAppend, MemoryAudit, MemoryReader};
 pub use needs::{Need, Needs};
 pub use open::{Birth, Durability, OpenError, Opening};
 pub use plans::{PlanAppend, PlanAudit, PlanReader};
-pub use read::{
-    ContextHead, Damage, EventText, Leaves, ListFilter, Read, ReadBrief, ReadContext, ReadEvent, ReadThought,
-    RedactionLeaf, Thoughts,
-};
+pub use read::{ContextHead, Contexts, Damage, ListFilter, Read, ReadBody, RedactionLeaf, Thoughts};
+pub use record::{Keys, RecordAppend, RecordReader, Stored, Visit, statement};
 pub use redaction::{Pieces, RedactionAppend, RedactionAudit, RedactionReader, Swept};
-pub use review::{ReviewAppend, ReviewAudit, ReviewReader, ReviewRow, StoredReview};
-pub use rows::{
-    BriefRow, ContextRow, EventRow, FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts, SessionHead,
-    Target, TaskHead, ThoughtRow,
-};
+pub use review::{ReviewAudit, ReviewReader};
+pub use rows::{FoldRow, MemoryHead, ParentLink, RoadmapHead, SessionCounts, SessionHead, Target, TaskHead};
 pub use search::{
     FoundThought, MATCH_END, MATCH_START, NodeHit, SearchReader, SearchScope, Term, Terms, passage,
 };
 pub use status::{Counts, LogHead, Progress, ReplicaState, ReplicaStatus};
-pub use stored::{
-    ChainOf, Scanned, StoredBrief, StoredContext, StoredEntry, StoredEvent, StoredFold, StoredThought, Totals,
-};
+pub use stored::{ChainOf, StoredBody, StoredFold, Totals};
 pub use thoughts::{SessionReader, ThoughtAppend, ThoughtAudit, ThoughtReader};
 pub use token::{TokenAppend, TokenInfo, TokenReader, TokenRow, TokenScope};
 
@@ -66,6 +61,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// A database that can be opened for reading by many and for writing by one at a time.
 pub trait Store:
     LogReader
+    + RecordReader
     + ThoughtReader
     + SessionReader
     + SearchReader
@@ -117,22 +113,39 @@ pub trait StoreWriter: DerivedWriter + Send {
 
 /// One transaction: everything that can be read and written inside it.
 pub trait Append:
-    LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + ReviewAppend + TokenAppend
+    LogAppend + RecordAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + TokenAppend
 {
 }
 
-impl<T: LogAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + ReviewAppend + TokenAppend>
+impl<T: LogAppend + RecordAppend + ThoughtAppend + PlanAppend + MemoryAppend + RedactionAppend + TokenAppend>
     Append for T
 {
 }
 
 /// One consistent state of a store, read for verification: everything as it is stored, nothing believed.
 pub trait Audit:
-    LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + ReviewAudit + IndexAudit + Send
+    LogAudit
+    + RecordReader
+    + ThoughtAudit
+    + PlanAudit
+    + MemoryAudit
+    + RedactionAudit
+    + ReviewAudit
+    + IndexAudit
+    + Send
 {
 }
 
-impl<T: LogAudit + ThoughtAudit + PlanAudit + MemoryAudit + RedactionAudit + ReviewAudit + IndexAudit + Send>
-    Audit for T
+impl<
+    T: LogAudit
+        + RecordReader
+        + ThoughtAudit
+        + PlanAudit
+        + MemoryAudit
+        + RedactionAudit
+        + ReviewAudit
+        + IndexAudit
+        + Send,
+> Audit for T
 {
 }

@@ -1,9 +1,8 @@
-//! Records as readers get them from a store: with what it takes to hash their log entries again.
+//! The questions that readers ask a store, and damage as they are told of it.
 
 use cairn_core::Sha;
-use cairn_core::entry::Salt;
-use cairn_core::id::{BriefId, RoadmapId, SessionId};
-use cairn_core::thought::{Thought, ThoughtType};
+use cairn_core::id::RoadmapId;
+use cairn_core::thought::ThoughtType;
 use cairn_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -42,36 +41,6 @@ pub struct RedactionLeaf {
     pub leaf: Vec<u8>,
     /// The hash stored beside them.
     pub hash: Vec<u8>,
-}
-
-/// The entries of a redacted record.
-#[derive(Debug, Clone)]
-pub struct Leaves {
-    /// The bytes of the record's own entry.
-    pub own: Vec<u8>,
-    /// The entry of its redaction.
-    pub redaction: RedactionLeaf,
-}
-
-/// A thought with everything its log entry is made of.
-#[derive(Debug, Clone)]
-pub struct ReadThought {
-    /// The thought: its content as it is stored, no metadata, not marked as redacted.
-    pub thought: Thought,
-    /// Whether there is a content.
-    pub has_content: bool,
-    /// Position in its task.
-    pub position: u64,
-    /// Canonical JSON.
-    pub metadata: Option<String>,
-    /// The salt of the metadata's commitment.
-    pub salt: Option<Salt>,
-    /// The caller's key.
-    pub idempotency_key: Option<String>,
-    /// The stored hash of its log entry.
-    pub entry_hash: Option<Sha>,
-    /// Read where the content is sealed or not there; none without a redaction.
-    pub leaves: Option<Leaves>,
 }
 
 /// Which thoughts [`super::ThoughtReader::thoughts`] visits.
@@ -120,6 +89,24 @@ pub struct ListFilter<'a> {
     pub to: Option<u64>,
 }
 
+/// Which snapshots [`super::PlanReader::contexts`] visits.
+#[derive(Debug, Clone, Copy)]
+pub enum Contexts<'a> {
+    /// The one of that number.
+    Id(u64),
+    /// The newest of a roadmap, newest first.
+    History {
+        /// The roadmap.
+        roadmap_id: &'a str,
+        /// Before the one of this number.
+        before: Option<u64>,
+        /// At most so many.
+        limit: u64,
+    },
+    /// The newest of every roadmap, or of one.
+    Current(Option<&'a str>),
+}
+
 /// A snapshot without its content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ContextHead {
@@ -139,112 +126,11 @@ pub struct ContextHead {
     pub seq: u64,
 }
 
-/// A snapshot's head with everything its log entry is made of.
+/// Content of an entity as it is read.
 #[derive(Debug, Clone)]
-pub struct ReadContext {
-    /// The head, without metadata.
-    pub head: ContextHead,
-    /// Position among the snapshots of its roadmap.
-    pub position: u64,
-    /// Bytes of its content.
-    pub content_length: u64,
-    /// Canonical JSON.
-    pub metadata: Option<String>,
-    /// The salt of the metadata's commitment.
-    pub salt: Option<Salt>,
-    /// The stored hash of its log entry.
-    pub entry_hash: Option<Sha>,
-}
-
-/// An event of a session as it is read, without a copy of it.
-#[derive(Debug, Clone, Copy)]
-pub struct EventText<'a> {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its session.
-    pub session_id: &'a str,
-    /// Position among the events of its session.
-    pub position: u64,
-    /// The turn it belongs to.
-    pub turn: u64,
-    /// The kind of event.
-    pub kind: &'a str,
-    /// Version of the body.
-    pub v: u64,
-    /// When it was recorded.
-    pub created_at: &'a str,
-    /// Canonical JSON.
-    pub body: &'a str,
-    /// The caller's key.
-    pub idempotency_key: Option<&'a str>,
-    /// The stored hash of its log entry; empty if there is none.
-    pub entry_hash: &'a [u8],
-}
-
-/// An event of a session as it is read.
-#[derive(Debug, Clone)]
-pub struct ReadEvent {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its session.
-    pub session_id: SessionId,
-    /// Position among the events of its session.
-    pub position: u64,
-    /// The turn it belongs to.
-    pub turn: u64,
-    /// The kind of event.
-    pub kind: String,
-    /// Version of the body.
-    pub v: u64,
-    /// When it was recorded.
-    pub created_at: Timestamp,
-    /// Canonical JSON.
-    pub body: String,
-    /// The caller's key.
-    pub idempotency_key: Option<String>,
-    /// The stored hash of its log entry; empty if there is none.
-    pub entry_hash: Vec<u8>,
-}
-
-impl ReadEvent {
-    /// The same without a copy.
-    pub fn text(&self) -> EventText<'_> {
-        EventText {
-            seq: self.seq,
-            session_id: self.session_id.as_str(),
-            position: self.position,
-            turn: self.turn,
-            kind: &self.kind,
-            v: self.v,
-            created_at: self.created_at.as_str(),
-            body: &self.body,
-            idempotency_key: self.idempotency_key.as_deref(),
-            entry_hash: &self.entry_hash,
-        }
-    }
-}
-
-/// A stored brief with everything its log entry is made of.
-#[derive(Debug, Clone)]
-pub struct ReadBrief {
-    /// Position in the log.
-    pub seq: u64,
-    /// Its id.
-    pub id: BriefId,
-    /// Its session.
-    pub session_id: SessionId,
-    /// The node it is for.
-    pub node: String,
-    /// The turn.
-    pub turn: u64,
-    /// When it was stored.
-    pub created_at: Timestamp,
-    /// Its own hash.
-    pub hash: Sha,
-    /// Canonical JSON; none if it was redacted.
-    pub data: Option<String>,
-    /// The stored hash of its log entry.
-    pub entry_hash: Option<Sha>,
-    /// Read where there is no data; none without a redaction.
-    pub leaves: Option<Leaves>,
+pub enum ReadBody {
+    /// The content.
+    Data(String),
+    /// It is gone; with the entry of the redaction that it names.
+    Gone(Option<RedactionLeaf>),
 }

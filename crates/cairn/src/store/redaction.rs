@@ -1,5 +1,6 @@
 //! Redactions: the entries that record them, erasing texts, and the search for what is left of them.
 
+use cairn_core::Sha;
 use cairn_core::id::BriefId;
 
 use super::{RedactionLeaf, Result, Target};
@@ -51,11 +52,14 @@ pub trait RedactionAppend {
     fn target(&mut self, id: &str) -> Result<Option<Target>>;
     /// See [`RedactionReader::redaction`].
     fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>>;
-    /// Notes that the entry at `seq` records the redaction of the one at `target_seq`.
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()>;
     /// Erases the texts of what a redaction was noted for, and every word of them in the search index. Of a sealed
     /// content the key instead of the text.
     fn blank(&mut self, target: &Target) -> Result<()>;
+    /// Puts the rest of an event in the place of its body, and erases its salt and the kept state of its session.
+    fn blank_event(&mut self, seq: u64, remains: &str) -> Result<()>;
+    /// Erases a content that events name, and notes the position of the redaction that took it. A content that was never
+    /// here is noted too.
+    fn take_body(&mut self, digest: &Sha, redaction: u64) -> Result<()>;
     /// See [`RedactionReader::seal_key`].
     fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>>;
     /// Adds the key of the sealed content of the thought at `seq`.
@@ -66,9 +70,6 @@ pub trait RedactionAppend {
 pub trait RedactionAudit {
     /// The position that the redaction at `seq` names as its target, as stored; none if there is no such row.
     fn redaction_target(&self, seq: u64) -> Result<Option<i64>>;
-    /// Whether the text of the thought or brief at a position is there, and its metadata or salt; false for both if
-    /// there is no such row.
-    fn has_text(&self, seq: u64) -> Result<(bool, bool)>;
     /// The key of the sealed content of the thought at a position, as stored.
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>>;
 }

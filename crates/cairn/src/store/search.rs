@@ -4,7 +4,7 @@ use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use cairn_core::thought::ThoughtType;
 
-use super::{Read, ReadThought, Result};
+use super::Result;
 
 /// A word, or several in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub struct SearchScope<'a> {
 /// A thought that a search found.
 #[derive(Debug, Clone)]
 pub struct FoundThought {
-    /// The thought.
-    pub read: Read<ReadThought>,
+    /// Its position in the log.
+    pub seq: u64,
     /// BM25: the smaller, the better the match.
     pub rank: f64,
     /// The passage that matches.

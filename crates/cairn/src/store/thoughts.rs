@@ -1,24 +1,15 @@
 //! Thoughts, and the chains of tasks and sessions that they are links of.
 
-use std::ops::ControlFlow;
-
 use cairn_core::Sha;
 use cairn_core::id::ThoughtId;
 use cairn_core::thought::ThoughtType;
 
-use super::{
-    ChainOf, ParentLink, Read, ReadThought, Result, Scanned, SessionCounts, SessionHead, TaskHead,
-    ThoughtRow, Thoughts,
-};
+use super::{ChainOf, ParentLink, Result, SessionCounts, SessionHead, TaskHead, Thoughts, Visit};
 
 /// Reads thoughts.
 pub trait ThoughtReader {
     /// Visits thoughts until the visitor breaks off. A sealed content is handed back as it is stored.
-    fn thoughts(
-        &self,
-        which: &Thoughts<'_>,
-        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-    ) -> Result<()>;
+    fn thoughts(&self, which: &Thoughts<'_>, visit: Visit<'_>) -> Result<()>;
     /// Up to `limit` ids that begin with `prefix`, in order.
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>>;
 }
@@ -56,14 +47,12 @@ pub trait ThoughtAppend {
     fn parent(&mut self, id: &str) -> Result<Option<ParentLink>>;
     /// Whether a thought has that id.
     fn has_thought(&mut self, id: &str) -> Result<bool>;
-    /// The thought recorded under a key.
-    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>>;
+    /// Visits the thought recorded under a key.
+    fn by_key(&mut self, key: &str, visit: Visit<'_>) -> Result<()>;
     /// Adds a task of length 0 and returns its number.
     fn add_task(&mut self, name: &str) -> Result<i64>;
     /// Adds a session of length 0 and returns its number.
     fn add_session(&mut self, name: &str) -> Result<i64>;
-    /// Adds a thought.
-    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()>;
     /// Moves a task's head.
     fn set_task(&mut self, head: &TaskHead) -> Result<()>;
     /// Moves a session's head.
@@ -74,16 +63,12 @@ pub trait ThoughtAppend {
 pub trait ThoughtAudit {
     /// Where in the log the thought of that id is.
     fn thought_place(&self, id: &str) -> Result<Option<u64>>;
-    /// The thoughts of a session or task, in its order.
-    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()>;
+    /// Visits the thoughts of a session or task, in its order.
+    fn chain(&self, of: ChainOf<'_>, visit: Visit<'_>) -> Result<()>;
     /// A thought by its position in the log: id, number of its session, its link in the session tree.
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>>;
     /// The `hash` at a position of a task chain.
     fn task_hash(&self, task_no: i64, position: u64) -> Result<Option<Sha>>;
-    /// The label of a task.
-    fn task_name(&self, no: i64) -> Result<Option<String>>;
-    /// The label of a session.
-    fn session_name(&self, no: i64) -> Result<Option<String>>;
     /// The stored length of a session or task; none if there is no such label.
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>>;
 }

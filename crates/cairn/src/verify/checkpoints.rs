@@ -289,7 +289,7 @@ fn unknown_signature(note: &CheckpointNote, known: &HashSet<KeyId>) -> Option<Fi
 
 fn key_changes(audit: &dyn Audit) -> std::result::Result<Vec<KeyEntry<'static>>, StoreError> {
     let mut changes = Vec::new();
-    audit.about_log(EntryKind::Key, &mut |seq, leaf| {
+    audit.statements(EntryKind::Key, &mut |seq, leaf| {
         if let Some(Entry::Key(change)) = Entry::parse(leaf) {
             // Where it stands counts, not where it says it does.
             changes.push(KeyEntry { seq, ..change.into_owned() });

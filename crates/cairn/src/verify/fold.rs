@@ -1,8 +1,10 @@
 //! Checking the kept states of sessions: each is folded anew from the events, and must be what is kept.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use cairn_core::Sha;
+use cairn_core::entry::{Entry, Record};
 use cairn_core::session::{SessionState, kept};
 
 use super::{Cause, Finding, Findings, Reason};
@@ -47,9 +49,14 @@ fn differs(audit: &dyn Audit, stored: &StoredFold<'_>) -> Result<Option<Finding>
     };
     let mut folded = SessionState::default();
     let mut failed = Ok(());
-    audit.events(session_id, seq, &mut |event| {
-        failed = advance(&mut folded, event);
-        failed.is_ok()
+    audit.events(session_id, seq, &mut |stored| {
+        failed = match stored.record {
+            Ok(Record { entry: Entry::Event(event), parts }) => {
+                advance(&mut folded, &event, parts.text.as_deref().unwrap_or_default())
+            }
+            _ => Err(StoreError::Damaged(format!("event {} cannot be read", stored.seq))),
+        };
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     match failed {
         Ok(()) => {}

@@ -1,19 +1,23 @@
 //! Verifying the whole log: as many threads as there are cores, each over a range of it, in flat memory.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_core::Sha;
+use cairn_core::entry::{Entry, Record};
 use cairn_core::log::{Edge, TILE_HEIGHT, TILE_WIDTH, subtree};
 
 use super::checkpoints::{self, Outside};
+use super::database::Database;
 use super::fold;
 use super::record::Checker;
 use super::redaction::{self, MAX_REDACTED, RedactedRecord};
 use super::time::Times;
 use super::{Cause, Finding, Findings, Progress, Reason, Report, Watch};
+use crate::check::Sharing;
 use crate::error::{Error, Result};
-use crate::store::{Audit, LogHead, Store, StoreError, Totals};
+use crate::store::{Audit, ChainKey, ChainSums, Derived, Keys, LogHead, Store, StoreError, Stored, Totals};
 use crate::tree::recomputed;
 
 /// Leaves are checked in chunks of this many.
@@ -38,6 +42,9 @@ struct Part {
     findings: Findings,
     counted: Totals,
     actions: u64,
+    sharing: Sharing,
+    corrected: HashMap<u64, Sha>,
+    chains: ChainSums,
     /// Where it begins.
     from: u64,
     times: Times,
@@ -53,7 +60,8 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     let mut audits = store.audits(threads + 4)?;
     let audit = audits.swap_remove(0);
     let head = audit.head()?;
-    let (derived_through, listed_actions) = audit.derived()?;
+    let derived = audit.derived()?;
+    let key = ChainKey::new();
     let mut findings = Findings::default();
     // A size that somebody made up must not keep anybody waiting: a little beyond the newest entry, nothing can be.
     let end = audit.newest()?.map_or(0, |newest| newest.saturating_add(1)).saturating_add(CHUNK);
@@ -61,18 +69,23 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     // A part that cannot be read is a finding, and does not keep the others from being checked.
     let mut unread = None;
     let (parts, unchecked) =
-        check_parts(audits, &within, derived_through, watch, &mut findings, &mut unread)?;
+        check_parts(audits, &within, (derived, &key), watch, &mut findings, &mut unread)?;
 
     let mut tree = Some(Tree::default()).filter(|_| unread.is_none());
-    let (mut counted, mut actions) = (Totals::default(), 0);
+    let (mut counted, mut actions, mut chains) = (Totals::default(), 0, ChainSums::default());
     let mut times = Times::default();
     let (mut redacted, mut redacted_total) = (Vec::new(), 0);
+    let mut sharing = Sharing::default();
+    let mut corrected = HashMap::new();
     for part in parts {
+        sharing.append(part.sharing);
+        corrected.extend(part.corrected);
         redacted.extend(part.redacted);
         redacted_total += part.redacted_total;
         findings.append(part.findings);
         counted.add(&part.counted);
         actions += part.actions;
+        chains.add(part.chains);
         times.append(part.from, part.times);
         tree = match (tree, part.blocks) {
             (Some(tree), Some(blocks)) => tree.add(blocks)?,
@@ -81,17 +94,21 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     }
     let root = tree.as_ref().map(|tree| tree.edge.root());
     if let Some(tree) = &tree {
-        read(&mut unread, check_tree(&*audit, &head, derived_through, tree, &mut findings))?;
+        read(&mut unread, check_tree(&*audit, &head, derived.chained, tree, &mut findings))?;
     }
     if unread.is_none() {
-        read(&mut unread, check_totals(&*audit, &head, derived_through, &counted, &mut findings))?;
-        check_derived(&head, derived_through, listed_actions, actions, &mut findings);
+        sharing.differing().for_each(|finding| findings.add(finding));
+        read(&mut unread, check_totals(&*audit, &head, derived.chained, &counted, &mut findings))?;
+        check_derived(&head, derived, actions, &mut findings);
+        if read(&mut unread, audit.chain_sums(&key))?.flatten().is_some_and(|stored| stored != chains) {
+            read(&mut unread, audit.chains(&mut |finding| findings.add(finding)))?;
+        }
     }
     read(&mut unread, audit.heads_schema_and_documents(&mut |finding| findings.add(finding)))?;
 
     redacted.truncate(MAX_REDACTED);
     let mut notes = Vec::from_iter(redaction::note(&redacted, redacted_total));
-    let behind = head.size.saturating_sub(1).saturating_sub(u64::try_from(derived_through).unwrap_or(0));
+    let behind = head.size.saturating_sub(1).saturating_sub(u64::try_from(derived.through).unwrap_or(0));
     if behind > 0 {
         let newest = if behind == 1 { "entry".to_string() } else { format!("{behind} entries") };
         notes.push(format!("the search indexes do not cover the newest {newest} yet"));
@@ -101,7 +118,7 @@ pub fn verify(store: &dyn Store, outside: &Outside, watch: Watch<'_>) -> Result<
     // Without a tree there is nothing that a statement about it could be held against.
     let coverage = match tree {
         Some(tree) => {
-            let mut nodes = recomputed(&*audit, head.size, tree.computed);
+            let mut nodes = recomputed(&*audit, head.size, tree.computed, corrected);
             read(&mut unread, checkpoints::check(&*audit, &mut nodes, &head, outside, &mut findings))?
         }
         None => None,
@@ -157,7 +174,7 @@ where
 fn check_parts(
     mut audits: Vec<Box<dyn Audit>>,
     head: &LogHead,
-    derived_through: i64,
+    (derived, key): (Derived, &ChainKey),
     watch: Watch<'_>,
     findings: &mut Findings,
     unread: &mut Option<String>,
@@ -199,7 +216,7 @@ fn check_parts(
                         ControlFlow::Break(()) => Err(StoreError::GivenUp),
                     }
                 };
-                check_part(&*audit, head, derived_through, first..last, &advance)
+                check_part(&*audit, head, (derived, key), first..last, &advance)
             }));
         }
         let mut parts = Vec::new();
@@ -224,19 +241,30 @@ fn check_parts(
 fn check_part(
     audit: &dyn Audit,
     head: &LogHead,
-    derived_through: i64,
+    (derived, key): (Derived, &ChainKey),
     chunks: std::ops::Range<u64>,
     advance: &dyn Fn(u64) -> std::result::Result<(), StoreError>,
 ) -> std::result::Result<Part, StoreError> {
-    let mut checker = Checker::new(audit, head, derived_through);
-    checker.redactions.counted_at = Some(head.size);
+    let mut checker = Checker::new(audit, head, derived.through);
+    checker.before.redactions.counted_at = Some(head.size);
+    let mut chains = ChainSums::default();
+    let mut seen = |stored: &Stored<'_>| {
+        let seq = i64::try_from(stored.seq).unwrap_or(i64::MAX);
+        if let Ok(Record { entry: Entry::Thought(thought), .. }) = &stored.record
+            && seq <= derived.chained
+        {
+            let Keys { task_no, session_no, .. } = stored.keys;
+            chains.add_to_task(key, task_no, thought.position as i64, seq);
+            chains.add_to_session(key, session_no, thought.step_index as i64, seq);
+        }
+    };
     let mut findings = Findings::default();
     let mut blocks = Some(Vec::new());
     let from = chunks.start * CHUNK;
     for chunk in chunks {
         let from = chunk * CHUNK;
         let to = (from + CHUNK).min(head.size);
-        let leaves = check_entries(audit, &mut checker, from, to, &mut findings)?;
+        let leaves = check_entries(audit, &mut checker, from, to, &mut seen, &mut findings)?;
         blocks = blocks.zip(leaves).map(|(mut blocks, leaves)| {
             blocks.extend(in_blocks(from, &leaves, &findings));
             blocks
@@ -244,24 +272,19 @@ fn check_part(
         checker.causes.drain(..).for_each(|cause| findings.explain(cause));
         advance(to - from)?;
     }
+    let Checker { before: Database { redactions, bodies, .. }, counted, times, actions, corrected, .. } =
+        checker;
     Ok(Part {
         findings,
-        counted: Totals {
-            thoughts: checker.thoughts,
-            contexts: checker.contexts.seen,
-            events: checker.memory.events,
-            bodies: checker.memory.bodies,
-            briefs: checker.memory.briefs,
-            redactions: checker.redactions.entries,
-            seals: checker.redactions.keys,
-            reviews: checker.reviews,
-            ..Totals::default()
-        },
-        actions: checker.actions,
+        counted: Totals { bodies, seals: redactions.keys, ..counted },
+        actions,
+        chains,
         from,
-        times: checker.times,
-        redacted: checker.redactions.list,
-        redacted_total: checker.redactions.total,
+        times,
+        redacted: redactions.list,
+        redacted_total: redactions.total,
+        sharing: redactions.sharing,
+        corrected,
         blocks,
     })
 }
@@ -272,29 +295,33 @@ fn check_entries(
     checker: &mut Checker<'_>,
     from: u64,
     to: u64,
+    seen: &mut dyn FnMut(&Stored<'_>),
     findings: &mut Findings,
 ) -> std::result::Result<Option<Vec<Sha>>, StoreError> {
     let mut leaves = Vec::with_capacity((to - from) as usize);
     let mut failed = Ok(());
     let mut expected = from;
-    audit.scan(from, to, &mut |scanned| {
-        if failed.is_err() {
-            return;
-        }
-        if scanned.seq > expected {
+    audit.records(from, to, &mut |stored| {
+        let seq = stored.seq;
+        if seq > expected {
             findings.explain(Cause::MissingEntries);
-            findings.add(missing(expected, scanned.seq));
-        } else if scanned.seq < expected {
-            let message = format!("log entry {} is stored twice, or out of order", scanned.seq);
-            findings.add(Finding::new(Reason::Order, "entry", message).at(scanned.seq));
+            findings.add(missing(expected, seq));
+        } else if seq < expected {
+            let message = format!("log entry {seq} is stored twice, or out of order");
+            findings.add(Finding::new(Reason::Order, "entry", message).at(seq));
         }
-        expected = scanned.seq.max(expected.saturating_sub(1)) + 1;
-        match checker.check(&scanned) {
+        expected = seq.max(expected.saturating_sub(1)) + 1;
+        seen(&stored);
+        match checker.check(stored) {
             Ok((leaf, finding)) => {
                 leaves.extend(leaf);
                 finding.into_iter().for_each(|finding| findings.add(finding));
+                ControlFlow::Continue(())
             }
-            Err(error) => failed = Err(error),
+            Err(error) => {
+                failed = Err(error);
+                ControlFlow::Break(())
+            }
         }
     })?;
     failed?;
@@ -367,13 +394,13 @@ impl Tree {
 fn check_tree(
     audit: &dyn Audit,
     head: &LogHead,
-    derived_through: i64,
+    tiled: i64,
     tree: &Tree,
     findings: &mut Findings,
 ) -> std::result::Result<(), StoreError> {
     let root = tree.edge.root();
     let damaged = tree.damaged.contains(&true);
-    let differing = check_tiles(audit, head, derived_through, tree)?;
+    let differing = check_tiles(audit, head, tiled, tree)?;
     if root == head.root {
         differing.tiles.into_iter().for_each(|finding| findings.add(finding));
         if audit.edge()? != tree.edge.to_bytes() {
@@ -404,11 +431,11 @@ struct Differing {
 fn check_tiles(
     audit: &dyn Audit,
     head: &LogHead,
-    derived_through: i64,
+    tiled: i64,
     tree: &Tree,
 ) -> std::result::Result<Differing, StoreError> {
     let mut differing = Differing::default();
-    let complete = (covered(head, derived_through) / TILE_WIDTH) as usize;
+    let complete = (covered(head, tiled) / TILE_WIDTH) as usize;
     let mut expected = tree.computed[..tree.computed.len().min(complete)].to_vec();
     for level in 1u8.. {
         for (index, hashes) in (0u64..).zip(expected.chunks(TILE_WIDTH as usize)) {
@@ -438,9 +465,9 @@ fn check_tiles(
     Ok(differing)
 }
 
-/// How many entries the derived tables cover.
-fn covered(head: &LogHead, derived_through: i64) -> u64 {
-    u64::try_from(derived_through).map_or(0, |through| head.size.min(through.saturating_add(1)))
+/// How many entries the tiles cover.
+fn covered(head: &LogHead, tiled: i64) -> u64 {
+    u64::try_from(tiled).map_or(0, |through| head.size.min(through.saturating_add(1)))
 }
 
 /// How many tiles there are over so many entries.
@@ -468,14 +495,14 @@ fn block_differs(block: u64) -> Finding {
 fn check_totals(
     audit: &dyn Audit,
     head: &LogHead,
-    derived_through: i64,
+    tiled: i64,
     counted: &Totals,
     findings: &mut Findings,
 ) -> Result<()> {
     let totals = audit.totals()?;
-    let tiles = tiles_of(covered(head, derived_through));
+    let tiles = tiles_of(covered(head, tiled));
     for (table, expected, actual) in [
-        ("entry", head.size, totals.entries),
+        ("entry", counted.entries, totals.entries),
         ("tile", tiles, totals.tiles),
         ("thought", counted.thoughts, totals.thoughts),
         ("context", counted.contexts, totals.contexts),
@@ -497,16 +524,24 @@ fn check_totals(
     Ok(())
 }
 
-fn check_derived(head: &LogHead, through: i64, listed: u64, actions: u64, findings: &mut Findings) {
-    if through < 0 || through as u64 >= head.size.max(1) {
-        let message = format!("the derived tables claim to cover entry {through} of {}", head.size);
-        let newest = head.size.saturating_sub(1);
-        let finding = Finding::new(Reason::IndexMismatch, "derived", message);
-        findings.add(finding.field("through", format!("at most {newest}"), through));
+fn check_derived(head: &LogHead, derived: Derived, actions: u64, findings: &mut Findings) {
+    for (field, covered) in [("through", derived.through), ("chained", derived.chained)] {
+        if covered < 0 || covered as u64 >= head.size.max(1) {
+            let message = format!("the derived tables claim to cover entry {covered} of {}", head.size);
+            let newest = head.size.saturating_sub(1);
+            let finding = Finding::new(Reason::IndexMismatch, "derived", message);
+            findings.add(finding.field(field, format!("at most {newest}"), covered));
+        }
     }
+    let listed = derived.actions;
     if listed != actions {
         let message = format!("{actions} thoughts led to an action, and {listed} are listed");
         let finding = Finding::new(Reason::IndexMismatch, "action", message).field("count", actions, listed);
-        findings.add(finding.unless(Cause::Table("action")).unless(Cause::Index("action")));
+        findings.add(
+            finding
+                .unless(Cause::Table("action"))
+                .unless(Cause::Index("action"))
+                .unless(Cause::MissingEntries),
+        );
     }
 }

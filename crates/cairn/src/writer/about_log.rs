@@ -1,6 +1,6 @@
 //! Entries that say something about the log itself: its keys, and the log that it continues.
 
-use cairn_core::entry::{ContinuationEntry, EntryKind, KeyEntry, KeyOp};
+use cairn_core::entry::{ContinuationEntry, Entry, KeyEntry, KeyOp};
 use cairn_core::note::VerifyingKey;
 
 use super::Step;
@@ -30,8 +30,7 @@ impl Step<'_> {
         };
         let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
-        self.leaf.clear();
-        KeyEntry {
+        self.append_statement(Entry::Key(KeyEntry {
             created_at: created_at.as_str().into(),
             last_trusted_size: change.last_trusted_size,
             op: change.op,
@@ -39,9 +38,7 @@ impl Step<'_> {
             seq,
             signature,
             vkey: change.key.to_string().into(),
-        }
-        .write(self.leaf);
-        self.append(EntryKind::Key)?;
+        }))?;
         Ok(seq)
     }
 
@@ -49,8 +46,7 @@ impl Step<'_> {
     pub fn append_continuation(&mut self, lost: &LostLog) -> Result<u64> {
         let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
-        self.leaf.clear();
-        ContinuationEntry {
+        self.append_statement(Entry::Continuation(ContinuationEntry {
             actor: lost.actor.as_str().into(),
             created_at: created_at.as_str().into(),
             origin: lost.origin.as_str().into(),
@@ -58,9 +54,7 @@ impl Step<'_> {
             root: lost.root,
             seq,
             size: lost.size,
-        }
-        .write(self.leaf);
-        self.append(EntryKind::Continuation)?;
+        }))?;
         Ok(seq)
     }
 }

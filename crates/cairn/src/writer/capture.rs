@@ -1,14 +1,14 @@
 //! Writing snapshots of roadmaps.
 
 use cairn_core::Sha;
-use cairn_core::entry::{EntryKind, Salt, SnapshotEntry, metadata_commitment};
+use cairn_core::entry::{Entry, Parts, Record, Salt, SnapshotEntry, commitment};
 use cairn_core::id::RoadmapId;
 
 use super::step::Step;
 use crate::checked;
 use crate::context::ContextHead;
 use crate::error::{Error, Result};
-use crate::store::{ContextRow, RoadmapHead, StoreError};
+use crate::store::{Keys, RoadmapHead, StoreError};
 
 /// The content of a roadmap, ready to be frozen.
 pub(crate) struct Capture {
@@ -25,18 +25,22 @@ pub(crate) struct Capture {
 }
 
 impl Step<'_> {
+    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<ContextHead>> {
+        let tx = &mut *self.tx;
+        checked::one(|visit| tx.newest_context(roadmap_id, visit), checked::context)
+    }
+
     /// Records a snapshot, or returns the newest one and true if that is what was asked for.
     ///
     /// Inside the transaction, so that of several that ask at once, in any process, one writes.
     pub fn capture(&mut self, capture: &Capture) -> Result<(ContextHead, bool)> {
         let name = capture.roadmap_id.as_str();
         if capture.only_if_changed
-            && let Some(newest) = self.tx.newest_context(name)?
+            && let Some(newest) = self.newest_context(name)?
+            && newest.content_hash == capture.content_hash
+            && newest.roadmap_id == capture.roadmap_id
         {
-            let newest = checked::context(newest?, self.leaf)?;
-            if newest.content_hash == capture.content_hash && newest.roadmap_id == capture.roadmap_id {
-                return Ok((newest, true));
-            }
+            return Ok((newest, true));
         }
         let snapshot_no = match self.tx.snapshot(&capture.content_hash, &capture.data)? {
             Some((no, true)) => no,
@@ -56,19 +60,7 @@ impl Step<'_> {
         let created_at = self.clock.now()?;
         let seq = self.heads.edge.size();
         let id = self.contexts()? + 1;
-        self.tx.insert_context(&ContextRow {
-            id,
-            seq,
-            roadmap_no: roadmap.no,
-            position: roadmap.length,
-            snapshot_no,
-            node_count: capture.node_count,
-            created_at: created_at.as_str(),
-            metadata: capture.metadata.as_deref(),
-            salt: capture.salt.as_ref(),
-        })?;
-        self.leaf.clear();
-        SnapshotEntry {
+        let entry = Entry::Snapshot(SnapshotEntry {
             content_hash: capture.content_hash,
             content_length: capture.data.len() as u64,
             context_id: id,
@@ -77,14 +69,16 @@ impl Step<'_> {
                 .metadata
                 .as_deref()
                 .zip(capture.salt.as_ref())
-                .map(|(metadata, salt)| metadata_commitment(salt, metadata.as_bytes())),
+                .map(|(metadata, salt)| commitment(salt, metadata.as_bytes())),
             node_count: capture.node_count,
             position: roadmap.length,
             roadmap_id: name.into(),
             seq,
-        }
-        .write(self.leaf);
-        self.append(EntryKind::Snapshot)?;
+        });
+        let metadata = capture.metadata.as_deref().map(Into::into);
+        let parts = Parts { text: Some(capture.data.as_str().into()), metadata, salt: capture.salt };
+        let keys = Keys { roadmap_no: roadmap.no, snapshot_no, ..Keys::default() };
+        self.append(Record { entry, parts }, &keys)?;
         self.tx.set_roadmap(&RoadmapHead { length: roadmap.length + 1, ..roadmap })?;
         self.heads.contexts = Some(id);
         let metadata = capture.metadata.as_deref().map(serde_json::from_str).transpose();

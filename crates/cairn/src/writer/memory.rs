@@ -1,25 +1,28 @@
 //! Writing events of sessions, and briefs.
 
 use cairn_core::Sha;
-use cairn_core::entry::{BriefEntry, EntryKind, EventEntry};
+use cairn_core::entry::{BriefEntry, Entry, EventEntry, Parts, Record, Salt, commitment};
 use cairn_core::id::{BriefId, IdempotencyKey, SessionId};
 use cairn_core::time::Timestamp;
 
 use super::heads::remember;
 use super::step::Step;
 use crate::error::{Error, Result};
-use crate::store::{BriefRow, EventRow, MemoryHead, Need, SessionHead};
+use crate::store::{Keys, MemoryHead, Need, SessionHead};
 
 /// An event to be appended to a session.
 pub(crate) struct EventRequest {
     pub session_id: SessionId,
     /// Position in the log of the newest event that was taken into account; 0 if there was none.
     pub after: u64,
+    /// The newest redaction that was taken into account.
+    pub redaction: u64,
     pub turn: u64,
     pub kind: &'static str,
     pub v: u64,
     /// Canonical JSON.
     pub body: String,
+    pub salt: Salt,
     /// Contents that the event names, each once: digest and canonical JSON.
     pub bodies: Vec<(Sha, String)>,
     pub idempotency_key: Option<IdempotencyKey>,
@@ -70,7 +73,11 @@ impl Step<'_> {
             Some(memory) => Some(*memory),
             None => self.tx.memory(name)?,
         };
-        if memory.map_or(0, |memory| memory.newest) != request.after {
+        let current = match memory {
+            Some(memory) => memory.newest == request.after && memory.redaction == request.redaction,
+            None => request.after == 0,
+        };
+        if !current {
             return Ok(Appended::Outdated);
         }
         let mut unknown = Vec::new();
@@ -78,6 +85,8 @@ impl Step<'_> {
             match self.tx.body(digest, data)? {
                 Some(true) => {}
                 None => unknown.push((digest, data)),
+                // Naming a redacted content again does not bring it back.
+                Some(false) if self.tx.body_redaction(digest)?.is_some() => {}
                 // To name it would be to vouch for it.
                 Some(false) => {
                     return Err(Error::Conflict(format!(
@@ -86,9 +95,15 @@ impl Step<'_> {
                 }
             }
         }
+        let is_new = memory.is_none();
         let memory = match memory {
             Some(memory) => memory,
-            None => MemoryHead { session_no: self.session_no(name)?, length: 0, newest: 0 },
+            None => MemoryHead {
+                session_no: self.session_no(name)?,
+                length: 0,
+                newest: 0,
+                redaction: request.redaction,
+            },
         };
         let at = self.clock.now()?;
         let seq = self.heads.edge.size();
@@ -96,20 +111,8 @@ impl Step<'_> {
         for (digest, data) in unknown {
             self.tx.insert_body(digest, seq, data)?;
         }
-        self.tx.insert_event(&EventRow {
-            seq,
-            session_no: memory.session_no,
-            position: memory.length,
-            turn: request.turn,
-            kind: request.kind,
-            v: request.v,
-            created_at: at.as_str(),
-            body: &request.body,
-            idempotency_key: key,
-        })?;
-        self.leaf.clear();
-        EventEntry {
-            body_hash: Sha::of(request.body.as_bytes()),
+        let entry = Entry::Event(EventEntry {
+            body_commitment: commitment(&request.salt, request.body.as_bytes()),
             body_length: request.body.len() as u64,
             created_at: at.as_str().into(),
             event: request.kind.into(),
@@ -119,12 +122,16 @@ impl Step<'_> {
             seq,
             session_id: name.into(),
             turn: request.turn,
-        }
-        .write(self.leaf);
-        self.append(EntryKind::Event)?;
+        });
+        let parts =
+            Parts { text: Some(request.body.as_str().into()), salt: Some(request.salt), ..Parts::default() };
+        self.append(Record { entry, parts }, &Keys { session_no: memory.session_no, ..Keys::default() })?;
         let memory = MemoryHead { length: memory.length + 1, newest: seq, ..memory };
         self.tx.set_memory(&memory)?;
-        remember(&mut self.heads.memories, name, memory);
+        // The caller of a new session need not know the newest redaction: the next event reads it.
+        if !is_new {
+            remember(&mut self.heads.memories, name, memory);
+        }
         Ok(Appended::Done { seq, at })
     }
 
@@ -134,18 +141,7 @@ impl Step<'_> {
         let session_no = self.session_no(name)?;
         let at = self.clock.now()?;
         let seq = self.heads.edge.size();
-        self.tx.insert_brief(&BriefRow {
-            seq,
-            id: brief.id.as_str(),
-            session_no,
-            node: brief.node,
-            turn: brief.turn,
-            created_at: at.as_str(),
-            hash: brief.hash,
-            data: Some(&brief.data),
-        })?;
-        self.leaf.clear();
-        BriefEntry {
+        let entry = Entry::Brief(BriefEntry {
             brief_id: brief.id.as_str().into(),
             created_at: at.as_str().into(),
             data_hash: Sha::of(brief.data.as_bytes()),
@@ -155,9 +151,9 @@ impl Step<'_> {
             seq,
             session_id: name.into(),
             turn: brief.turn,
-        }
-        .write(self.leaf);
-        self.append(EntryKind::Brief)?;
+        });
+        let parts = Parts { text: Some(brief.data.as_str().into()), ..Parts::default() };
+        self.append(Record { entry, parts }, &Keys { session_no, ..Keys::default() })?;
         Ok(seq)
     }
 

@@ -1,6 +1,7 @@
 //! The same call again: the first record, if it asks for the same thing.
 
-use cairn_core::thought::CheckedThought;
+use cairn_core::id::IdempotencyKey;
+use cairn_core::thought::{CheckedThought, Thought};
 
 use super::step::Step;
 use super::{Recorded, Sealing};
@@ -8,9 +9,22 @@ use crate::checked;
 use crate::error::{Error, Result};
 use crate::seal;
 use crate::shown::{is_closed, opened};
-use crate::store::{ReadThought, StoreError};
+use crate::store::StoreError;
 
 impl Step<'_> {
+    /// The thought that was recorded under a key, and the length of the text in its sealed content.
+    pub(super) fn first_of(&mut self, key: &IdempotencyKey) -> Result<Option<(Thought, Option<usize>)>> {
+        let tx = &mut *self.tx;
+        checked::one(
+            |visit| tx.by_key(key.as_str(), visit),
+            |stored, buffer| {
+                let text = stored.record.as_ref().ok().and_then(|record| record.parts.text.as_deref());
+                let sealed_length = text.and_then(seal::length);
+                Ok((checked::thought(stored, buffer)?, sealed_length))
+            },
+        )
+    }
+
     /// Returns the record that was made under the key of `thought`, or refuses if this is about another.
     ///
     /// Of a redacted record the content is compared by its hash, or by its length if it was sealed; of its metadata
@@ -19,10 +33,8 @@ impl Step<'_> {
         &mut self,
         thought: &CheckedThought,
         sealing: Option<&Sealing>,
-        first: ReadThought,
+        (first, sealed_length): (Thought, Option<usize>),
     ) -> Result<Recorded> {
-        let sealed_length = seal::length(&first.thought.content);
-        let first = checked::thought(first, self.leaf)?;
         let first = match is_closed(&first) {
             true => opened(first.clone(), self.tx.seal_key(first.seq)?)?,
             false => first,

@@ -1,17 +1,17 @@
 //! One transaction: thoughts are given their place, linked, and written; what else is written has files of its own.
 
 use cairn_core::Sha;
-use cairn_core::entry::{EntryKind, Salt, ThoughtEntry, metadata_commitment, texts, to_column};
+use cairn_core::entry::{Entry, Parts, Record, ThoughtEntry, commitment, texts};
 use cairn_core::id::ThoughtId;
 use cairn_core::log::leaf_hash;
 use cairn_core::thought::{CheckedThought, TaskLink, Thought, ThoughtType, chain_hash, task_hash};
 use cairn_core::time::Timestamp;
 
 use super::heads::{Heads, remember};
-use super::{Recorded, Sealing};
+use super::{Recorded, Recording};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::store::{Append, Need, ParentLink, SessionHead, StoreError, TaskHead, ThoughtRow};
+use crate::store::{Append, Keys, Need, ParentLink, SessionHead, StoreError, TaskHead};
 
 /// Heads that have moved in this transaction. Few, so a look through all of them is quicker than a hash.
 #[derive(Default)]
@@ -57,17 +57,12 @@ impl<'a> Step<'a> {
 
     /// Records one thought. An error other than `Store` and `Busy` concerns this thought alone: nothing of it was
     /// written, and the transaction goes on.
-    pub fn record(
-        &mut self,
-        id: ThoughtId,
-        mut thought: CheckedThought,
-        salt: Option<Salt>,
-        sealing: Option<Sealing>,
-    ) -> Result<Recorded> {
+    pub fn record(&mut self, recording: &Recording) -> Result<Outcome> {
+        let Recording { id, thought, salt, sealing } = recording;
         if let Some(key) = &thought.idempotency_key
-            && let Some(first) = self.tx.by_key(key.as_str())?
+            && let Some(first) = self.first_of(key)?
         {
-            return self.repeated(&thought, sealing.as_ref(), first?);
+            return Ok(Outcome::Repeated(Box::new(self.repeated(thought, sealing.as_ref(), first)?)));
         }
         if let Some(id) = thought.context_id
             && !(1..=self.contexts()?).contains(&id)
@@ -83,8 +78,8 @@ impl<'a> Step<'a> {
                 return Err(Error::invalid("brief_id", message));
             }
         }
-        let parent = self.parent(&thought, session.as_ref())?;
-        self.check_links(&thought, session.as_ref())?;
+        let parent = self.parent(thought, session.as_ref())?;
+        self.check_links(thought, session.as_ref())?;
         let task = self.task(thought.task_id.as_str())?;
         let taken = || Error::Conflict(format!("a thought with the id `{id}` is already recorded"));
         if (session.is_none() || task.is_none()) && self.tx.has_thought(id.as_str())? {
@@ -113,54 +108,66 @@ impl<'a> Step<'a> {
             self.link,
         );
         let link = chain_hash(&thought.content_hash, parent.as_ref().map(|parent| &parent.chain_hash));
-        let row = ThoughtRow {
-            seq,
-            id: id.as_str(),
-            kind: thought.kind.as_str(),
-            task_no: task.no,
-            position: task.length,
-            session_no: session.no,
-            step_index: session.length,
-            parent_seq: parent.as_ref().map(|parent| parent.seq),
-            agent_id: thought.agent_id.as_str(),
-            action_id: thought.action_id.as_ref().map(|id| id.as_str()),
-            context_id: thought.context_id,
-            brief_id: thought.brief_id.as_ref().map(|id| id.as_str()),
-            supersedes: to_column(&thought.supersedes),
-            rejects: to_column(&thought.rejects),
-            applies_to: to_column(&thought.applies_to),
-            source: thought.source,
-            timestamp: timestamp.as_str(),
-            content: Some(&thought.content),
-            metadata: thought.metadata.as_deref(),
-            salt: salt.as_ref(),
-            idempotency_key: thought.idempotency_key.as_ref().map(|key| key.as_str()),
-            prev_hash: task.head,
-            hash,
-            content_hash: thought.content_hash,
+        let entry = Entry::Thought(ThoughtEntry {
+            action_id: thought.action_id.as_ref().map(|id| id.as_str().into()),
+            agent_id: thought.agent_id.as_str().into(),
+            applies_to: texts(&thought.applies_to),
+            brief_id: thought.brief_id.as_ref().map(|id| id.as_str().into()),
             chain_hash: link,
+            content_hash: thought.content_hash,
+            content_length: thought.content.len() as u64,
+            context_id: thought.context_id,
+            hash,
+            id: id.as_str().into(),
+            idempotency_key: thought.idempotency_key.as_ref().map(|key| key.as_str().into()),
+            metadata_commitment: thought
+                .metadata
+                .as_deref()
+                .zip(salt.as_ref())
+                .map(|(metadata, salt)| commitment(salt, metadata.as_bytes())),
+            parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
+            position: task.length,
+            prev_hash: task.head,
+            rejects: texts(&thought.rejects),
+            seq,
+            session_id: thought.session_id.as_str().into(),
+            source: thought.source,
+            step_index: session.length,
+            supersedes: texts(&thought.supersedes),
+            task_id: thought.task_id.as_str().into(),
+            timestamp: timestamp.as_str().into(),
+            kind: thought.kind,
+        });
+        let parts = Parts {
+            text: Some(thought.content.as_str().into()),
+            metadata: thought.metadata.as_deref().map(Into::into),
+            salt: *salt,
         };
-        match self.tx.insert_thought(&row) {
-            Err(StoreError::Taken(_)) => return Err(taken()),
+        let keys = Keys {
+            task_no: task.no,
+            session_no: session.no,
+            parent_seq: parent.as_ref().map(|parent| parent.seq as i64),
+            ..Keys::default()
+        };
+        match self.append(Record { entry, parts }, &keys) {
+            Err(Error::Store(StoreError::Taken(_))) => return Err(taken()),
             other => other?,
         }
-        self.leaf.clear();
-        entry_of(&row, &thought).write(self.leaf);
-        self.append(EntryKind::Thought)?;
         if let Some(sealing) = sealing {
             self.tx.insert_seal(seq, &sealing.key)?;
-            thought.content = sealing.content;
         }
 
         self.move_heads(
-            &thought,
-            &id,
+            thought,
+            id,
             task,
             session,
             hash,
             ParentLink { seq, kind: thought.kind, session_no: session.no, chain_hash: link },
         );
-        Ok(recorded(thought, id, timestamp, session.length, task.head, hash, link, seq))
+        let step_index = session.length;
+        let place = Place { seq, step_index, timestamp, prev_hash: task.head, hash, chain_hash: link };
+        Ok(Outcome::New(place))
     }
 
     /// Stores a checkpoint.
@@ -168,13 +175,20 @@ impl<'a> Step<'a> {
         Ok(self.tx.insert_checkpoint(size, note)?)
     }
 
-    /// Makes what is in `leaf` the next entry of the log.
-    pub(super) fn append(&mut self, kind: EntryKind) -> Result<()> {
+    /// Adds a complete record at the end of the log.
+    pub(super) fn append(&mut self, record: Record<'_>, keys: &Keys) -> Result<()> {
+        self.leaf.clear();
+        record.entry.write(self.leaf);
         let hash = leaf_hash(self.leaf);
-        self.tx.insert_entry(self.heads.edge.size(), kind, self.leaf, &hash)?;
+        self.tx.insert(&record, keys, &hash)?;
         self.heads.edge.push(hash, &mut |_| {});
         self.grew = true;
         Ok(())
+    }
+
+    /// Adds an entry that has no texts and names no rows.
+    pub(super) fn append_statement(&mut self, entry: Entry<'_>) -> Result<()> {
+        self.append(Record { entry, parts: Parts::default() }, &Keys::default())
     }
 
     /// How many snapshots there are.
@@ -307,76 +321,60 @@ fn same_session(
     Err(Error::invalid(path, message))
 }
 
-fn entry_of<'a>(row: &ThoughtRow<'a>, thought: &'a CheckedThought) -> ThoughtEntry<'a> {
-    ThoughtEntry {
-        action_id: row.action_id.map(Into::into),
-        agent_id: row.agent_id.into(),
-        applies_to: texts(&thought.applies_to),
-        brief_id: row.brief_id.map(Into::into),
-        chain_hash: row.chain_hash,
-        content_hash: row.content_hash,
-        content_length: row.content.map_or(0, str::len) as u64,
-        context_id: row.context_id,
-        hash: row.hash,
-        id: row.id.into(),
-        idempotency_key: row.idempotency_key.map(Into::into),
-        metadata_commitment: row
-            .metadata
-            .zip(row.salt)
-            .map(|(metadata, salt)| metadata_commitment(salt, metadata.as_bytes())),
-        parent_id: thought.parent_id.as_ref().map(|id| id.as_str().into()),
-        position: row.position,
-        prev_hash: row.prev_hash,
-        rejects: texts(&thought.rejects),
-        seq: row.seq,
-        session_id: thought.session_id.as_str().into(),
-        source: thought.source,
-        step_index: row.step_index,
-        supersedes: texts(&thought.supersedes),
-        task_id: thought.task_id.as_str().into(),
-        timestamp: row.timestamp.into(),
-        kind: thought.kind,
-    }
-}
-
-#[expect(clippy::too_many_arguments, reason = "the fields that only the writer knows")]
-fn recorded(
-    thought: CheckedThought,
-    id: ThoughtId,
-    timestamp: Timestamp,
+/// The fields of a recorded thought that only the writer knows.
+pub(crate) struct Place {
+    seq: u64,
     step_index: u64,
+    timestamp: Timestamp,
     prev_hash: Sha,
     hash: Sha,
     chain_hash: Sha,
-    seq: u64,
-) -> Recorded {
-    Recorded {
-        metadata: thought.metadata,
-        thought: Thought {
-            id,
-            kind: thought.kind,
-            task_id: thought.task_id,
-            session_id: thought.session_id,
-            agent_id: thought.agent_id,
-            content: thought.content,
-            parent_id: thought.parent_id,
-            action_id: thought.action_id,
-            context_id: thought.context_id,
-            brief_id: thought.brief_id,
-            supersedes: thought.supersedes,
-            rejects: thought.rejects,
-            applies_to: thought.applies_to,
-            source: thought.source,
-            metadata: None,
-            step_index,
-            timestamp,
-            prev_hash,
-            hash,
-            content_hash: thought.content_hash,
-            chain_hash,
-            seq,
-            sealed: thought.seal,
-            redacted: None,
-        },
+}
+
+/// The outcome of recording a thought.
+pub(crate) enum Outcome {
+    /// It stands here.
+    New(Place),
+    /// It was recorded before, under the same key.
+    Repeated(Box<Recorded>),
+}
+
+impl Outcome {
+    /// The answer to the caller.
+    pub fn of(self, recording: Recording) -> Recorded {
+        let Place { seq, step_index, timestamp, prev_hash, hash, chain_hash } = match self {
+            Outcome::New(place) => place,
+            Outcome::Repeated(first) => return *first,
+        };
+        let Recording { id, thought, sealing, .. } = recording;
+        Recorded {
+            metadata: thought.metadata,
+            thought: Thought {
+                id,
+                kind: thought.kind,
+                task_id: thought.task_id,
+                session_id: thought.session_id,
+                agent_id: thought.agent_id,
+                content: sealing.map_or(thought.content, |sealing| sealing.content),
+                parent_id: thought.parent_id,
+                action_id: thought.action_id,
+                context_id: thought.context_id,
+                brief_id: thought.brief_id,
+                supersedes: thought.supersedes,
+                rejects: thought.rejects,
+                applies_to: thought.applies_to,
+                source: thought.source,
+                metadata: None,
+                step_index,
+                timestamp,
+                prev_hash,
+                hash,
+                content_hash: thought.content_hash,
+                chain_hash,
+                seq,
+                sealed: thought.seal,
+                redacted: None,
+            },
+        }
     }
 }

@@ -42,8 +42,8 @@ fn a_commit_that_fails_is_counted_and_its_reason_kept() {
     let db = TestCairn::with(Options::new().automatic_checkpoints(false));
     db.record(plan("t", "before")).unwrap();
     let no_luck = match on_postgres() {
-        false => "CREATE TRIGGER no_luck BEFORE INSERT ON entry BEGIN SELECT raise(ABORT, 'no luck'); END",
-        true => "CREATE TRIGGER no_luck BEFORE INSERT ON entry EXECUTE FUNCTION refuse('no luck')",
+        false => "CREATE TRIGGER no_luck BEFORE INSERT ON thought BEGIN SELECT raise(ABORT, 'no luck'); END",
+        true => "CREATE TRIGGER no_luck BEFORE INSERT ON thought EXECUTE FUNCTION refuse('no luck')",
     };
     db.sql().execute_batch(no_luck).unwrap();
     db.record(plan("t", "lost")).unwrap_err();
@@ -51,7 +51,7 @@ fn a_commit_that_fails_is_counted_and_its_reason_kept() {
     assert_eq!((activity.commits, activity.failed_commits, activity.queued), (1, 1, 0));
     assert!(activity.last_failure.is_some_and(|why| why.contains("no luck")));
     db.sql()
-        .execute_batch(if on_postgres() { "DROP TRIGGER no_luck ON entry" } else { "DROP TRIGGER no_luck" })
+        .execute_batch(if on_postgres() { "DROP TRIGGER no_luck ON thought" } else { "DROP TRIGGER no_luck" })
         .unwrap();
     db.ready_to_write().unwrap();
     db.record(plan("t", "after")).unwrap();

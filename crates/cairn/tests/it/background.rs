@@ -14,7 +14,7 @@ use cairn::{
 use crate::harness::{Folder, sqlites_own};
 
 const CHILD: &str = "CAIRN_TEST_GROWTH";
-/// What is measured, in this order.
+/// The measured steps, in this order.
 const STEPS: [&str; 5] = ["start", "append", "checkpoint", "search", "brief"];
 /// A larger log has deeper trees, so a few more pages are read, and never a part of the log itself: 99,000 more entries
 /// have more than 80 MB.

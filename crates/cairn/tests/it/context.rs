@@ -352,7 +352,7 @@ fn one_changed_character_of_a_stored_snapshot_is_found() {
     db.tamper(&format!("UPDATE snapshot SET content_hash = x'{}'", cairn::Sha::of(data.as_bytes())));
     let verdict = db.context_verify(1).unwrap();
     assert!(!verdict.valid && verdict.stored_hash == verdict.recalculated_hash, "{verdict:?}");
-    assert!(verdict.message.contains("content_hash"), "{}", verdict.message);
+    assert!(verdict.message.contains("leaf hash"), "{}", verdict.message);
     assert!(matches!(db.context_verify(2), Err(Error::NotFound { .. })));
     assert!(!db.verify(&cairn::Scope::All).unwrap().valid());
     // And what was changed is not vouched for again.

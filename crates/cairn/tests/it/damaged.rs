@@ -36,8 +36,7 @@ fn a_changed_thought_is_not_shown_and_the_others_are() {
         "UPDATE thought SET content = NULL WHERE seq = 3",
         "UPDATE thought SET context_id = 9 WHERE seq = 3",
         "UPDATE thought SET idempotency_key = 'forged' WHERE seq = 3",
-        "UPDATE entry SET hash = zeroblob(32) WHERE seq = 3",
-        "DELETE FROM entry WHERE seq = 3",
+        "UPDATE thought SET leaf_hash = zeroblob(32) WHERE seq = 3",
     ] {
         let db = chain();
         let ids: Vec<String> = db.tree("s", false).unwrap().iter().map(|step| step.id.to_string()).collect();
@@ -122,7 +121,7 @@ fn a_session_is_not_shown_under_the_name_of_another() {
 fn a_redaction_that_was_hidden_or_changed_is_not_believed() {
     for change in [
         "DELETE FROM redaction",
-        "UPDATE entry SET leaf = zeroblob(9) WHERE seq = 5",
+        "UPDATE entry SET leaf = 'nothing' WHERE seq = 5",
         "UPDATE redaction SET target_seq = 1",
     ] {
         let db = chain();

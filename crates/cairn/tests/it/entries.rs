@@ -87,11 +87,11 @@ fn entries_come_in_pages_and_end_where_the_log_ends() {
 fn an_entry_that_is_missing_or_no_entry_is_named() {
     let db = TestCairn::new();
     (0..4).for_each(|i| drop(db.record(plan("t", &i.to_string())).unwrap()));
-    db.tamper("UPDATE entry SET leaf = x'7b' WHERE seq = 2");
+    db.tamper("UPDATE thought SET agent_id = 'bob' WHERE seq = 2");
     for error in [db.entries_since(1, 9).err(), db.entry(2).err()] {
         assert!(error.unwrap().to_string().contains("log entry 2 is damaged"));
     }
     assert!(db.entries_since(3, 9).is_ok() && db.entry(1).is_ok());
-    db.tamper("DELETE FROM entry WHERE seq = 3");
+    db.tamper("DELETE FROM thought WHERE seq = 3");
     assert!(db.entries_since(3, 9).unwrap_err().to_string().contains("log entry 3 is damaged"));
 }

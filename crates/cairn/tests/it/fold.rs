@@ -179,7 +179,7 @@ fn a_writer_holds_up_no_reader_and_a_reader_keeps_no_state() {
 fn the_state_of_nothing_is_found() {
     for (change, field) in [
         ("INSERT INTO fold SELECT 99, seq, v, sha256, state FROM fold", "session_no"),
-        ("UPDATE fold SET seq = (SELECT max(seq) FROM entry)", "seq"),
+        ("UPDATE fold SET seq = (SELECT size - 1 FROM log)", "seq"),
         ("UPDATE fold SET v = -1", "v"),
     ] {
         let db = filled(early(), 10);

@@ -84,8 +84,8 @@ fn a_database_of_another_program_is_left_alone() {
 fn a_newer_file_is_refused_with_both_versions() {
     let db = TestCairn::new();
     let (newer, known) = match on_postgres() {
-        false => ("PRAGMA user_version = 99", 10),
-        true => ("UPDATE cairn_version SET version = 99", 10),
+        false => ("PRAGMA user_version = 99", 11),
+        true => ("UPDATE cairn_version SET version = 99", 11),
     };
     db.sql().execute_batch(newer).unwrap();
     match refused(&db.path()) {
@@ -106,7 +106,7 @@ fn a_file_from_before_the_first_release_is_refused_and_left_alone() {
         db.sql().execute_batch(&older).unwrap();
         for _ in 0..2 {
             match refused(&db.path()) {
-                OpenError::Older { found, known: 10, .. } => assert_eq!(found, version),
+                OpenError::Older { found, known: 11, .. } => assert_eq!(found, version),
                 other => panic!("{other}"),
             }
         }

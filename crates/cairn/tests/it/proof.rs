@@ -260,12 +260,9 @@ fn a_log_that_contradicts_its_bytes_is_not_signed_and_not_written_to() {
     think(&cairn, "one");
     cairn.checkpoint().unwrap();
     think(&cairn, "two");
-    // A bit flips in a stored entry, after it was hashed.
+    // A bit flips in a stored record, after it was hashed.
     Sql::open(&place.database()).unprotected(|sql| {
-        sql.execute_batch(
-            "UPDATE entry SET leaf = CAST(replace(CAST(leaf AS TEXT), 'ada', 'adb') AS BLOB) WHERE seq = 3",
-        )
-        .unwrap();
+        sql.execute_batch("UPDATE thought SET agent_id = 'adb' WHERE seq = 3").unwrap();
     });
     let error = cairn.checkpoint().unwrap_err();
     assert!(error.to_string().contains("nothing was signed"), "{error}");

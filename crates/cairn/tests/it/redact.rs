@@ -133,10 +133,7 @@ fn what_cannot_be_redacted_is_refused_with_the_reason() {
     assert_eq!(attempt("r1", "ann", &"x".repeat(2001)).unwrap_err().code(), "TOO_LARGE");
     assert_eq!(attempt("r9", "ann", "why").unwrap_err().to_string(), "no thought or brief `r9`");
     let session = issues(attempt("s", "ann", "why")).remove(0);
-    assert!(
-        session.contains("`s` is a session; only thoughts and stored briefs can be redacted"),
-        "{session}"
-    );
+    assert!(session.contains("`s` is a session; only thoughts, stored briefs and events"), "{session}");
 
     std::fs::create_dir(db.folder().join("roadmaps")).unwrap();
     std::fs::write(

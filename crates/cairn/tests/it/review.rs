@@ -74,16 +74,16 @@ fn a_review_of_nothing_is_refused() {
 #[test]
 fn every_change_of_a_review_is_found_and_not_shown() {
     for (change, field) in [
-        ("UPDATE review SET text = 'fine' WHERE verdict = 'objected'", "text"),
+        ("UPDATE review SET text = 'fine' WHERE verdict = 'objected'", "leaf_hash"),
         ("UPDATE review SET text = NULL WHERE verdict = 'objected'", "text"),
-        ("UPDATE review SET salt = NULL WHERE verdict = 'objected'", "salt"),
-        ("UPDATE review SET verdict = 'approved' WHERE verdict = 'objected'", "verdict"),
+        ("UPDATE review SET salt = NULL WHERE verdict = 'objected'", "text"),
+        ("UPDATE review SET verdict = 'approved' WHERE verdict = 'objected'", "leaf_hash"),
         ("UPDATE review SET verdict = 'perfect' WHERE verdict = 'objected'", "verdict"),
-        ("UPDATE review SET actor = 'bob' WHERE verdict = 'objected'", "actor"),
-        ("UPDATE review SET created_at = '2020-01-01T00:00:00Z' WHERE verdict = 'objected'", "created_at"),
-        ("UPDATE review SET target_kind = 'brief' WHERE verdict = 'objected'", "target_kind"),
-        ("UPDATE review SET target_seq = 2 WHERE verdict = 'objected'", "target_seq"),
-        ("UPDATE review SET id = 'v' WHERE verdict = 'objected'", "id"),
+        ("UPDATE review SET actor = 'bob' WHERE verdict = 'objected'", "leaf_hash"),
+        ("UPDATE review SET created_at = '2020-01-01T00:00:00Z' WHERE verdict = 'objected'", "leaf_hash"),
+        ("UPDATE review SET target_kind = 'brief' WHERE verdict = 'objected'", "leaf_hash"),
+        ("UPDATE review SET target_seq = 2 WHERE verdict = 'objected'", "leaf_hash"),
+        ("UPDATE review SET id = 'v' WHERE verdict = 'objected'", "leaf_hash"),
     ] {
         let (db, [first, ..]) = reviewed();
         db.tamper(change);
@@ -95,13 +95,13 @@ fn every_change_of_a_review_is_found_and_not_shown() {
     // Under another record it is not shown either.
     let (db, [first, _, other]) = reviewed();
     db.tamper(&format!("UPDATE review SET target_id = '{other}' WHERE verdict = 'objected'"));
-    assert_eq!(db.verify(&Scope::All).unwrap().findings[0].field.as_deref(), Some("target_id"));
+    assert_eq!(db.verify(&Scope::All).unwrap().findings[0].field.as_deref(), Some("leaf_hash"));
     assert!(matches!(db.reviews(&other).unwrap_err(), Error::Damaged(_)));
     assert_eq!(db.reviews(&first).unwrap().len(), 1);
     let (db, _) = reviewed();
     db.tamper("DELETE FROM review WHERE verdict = 'objected'");
     let report = db.verify(&Scope::All).unwrap();
-    assert_eq!((report.findings_total, report.findings[0].table), (1, "review"), "{:?}", report.findings);
+    assert_eq!((report.findings_total, report.findings[0].table), (1, "entry"), "{:?}", report.findings);
 }
 
 #[test]

@@ -172,8 +172,8 @@ fn keys_that_are_wrong_or_missing_are_found() {
             "UPDATE thought SET content = (SELECT content FROM thought WHERE seq = 3), content_hash =
                (SELECT content_hash FROM thought WHERE seq = 3) WHERE seq = 2;
              UPDATE seal SET key = (SELECT key FROM seal WHERE seq = 3) WHERE seq = 2",
-            "content_hash_mismatch",
-            "seal",
+            "leaf_mismatch",
+            "thought",
         ),
     ] {
         let path = db.copy("copy.db");

@@ -359,8 +359,10 @@ fn any_two_swapped_rows_are_found() {
     for (table, key, columns) in [
         ("thought", "seq", "id, content, content_hash"),
         ("thought", "seq", "content, metadata, salt, content_hash"),
-        ("entry", "seq", "kind, leaf, hash"),
+        ("entry", "seq", "kind, leaf, leaf_hash"),
         ("entry", "seq", "leaf"),
+        ("thought", "seq", "leaf_hash"),
+        ("event", "seq", "leaf_hash"),
         ("task", "no", "length, head"),
         ("session", "no", "length"),
         ("search_docsize", "id", "sz"),

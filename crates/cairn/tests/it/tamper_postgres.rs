@@ -394,7 +394,7 @@ fn any_change_of_the_schema_is_found_on_postgres() {
             "DROP TRIGGER mine ON thought",
             "trigger mine on thought does not belong",
         ),
-        ("UPDATE cairn_version SET version = 0", "UPDATE cairn_version SET version = 10", "the version of the schema"),
+        ("UPDATE cairn_version SET version = 0", "UPDATE cairn_version SET version = 11", "the version of the schema"),
     ];
     let others = others.map(|(change, undo, names)| Change {
         change: change.to_string(),

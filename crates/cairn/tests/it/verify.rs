@@ -68,11 +68,13 @@ fn an_edited_link_of_the_tree_is_a_chain_hash_mismatch() {
 }
 
 #[test]
-fn content_and_its_hash_edited_together_break_the_link() {
+fn content_and_its_hash_edited_together_are_found_by_the_log() {
     let db = branching();
     let hash = cairn::Sha::of(b"other");
     db.tamper(&format!("UPDATE thought SET content = 'other', content_hash = x'{hash}' WHERE id = 'r5'"));
-    assert_eq!(first(&db.verify(&Scope::All).unwrap()).0, Reason::ChainHashMismatch);
+    let report = db.verify(&Scope::All).unwrap();
+    assert_eq!(first(&report), (Reason::LeafMismatch, Some("r5"), Some("leaf_hash")));
+    assert!(report.findings[0].message.contains("so it is one of content, id"), "{}", report.message());
 }
 
 #[test]
@@ -83,7 +85,9 @@ fn fields_outside_both_chains_are_covered_by_the_log() {
         let report = db.verify(&Scope::All).unwrap();
         let (reason, id, field) = first(&report);
         assert_eq!((reason, id), (Reason::LeafMismatch, Some("r4")), "{column}");
-        assert!(field == Some(column) || (column == "metadata" && field == Some("salt")), "{field:?}");
+        assert!(field == Some("leaf_hash") || (column == "metadata" && field == Some("salt")), "{field:?}");
+        let vouched = report.findings[0].message.contains("its `hash` still fits content");
+        assert!(vouched || column == "metadata", "{}", report.message());
     }
 }
 
@@ -92,7 +96,8 @@ fn a_session_cut_short_is_a_missing_record() {
     let db = branching();
     db.tamper("DELETE FROM thought WHERE id = 'r5'");
     let whole = db.verify(&Scope::All).unwrap();
-    assert_eq!(first(&whole), (Reason::MissingRecord, Some("r5"), None));
+    assert_eq!(first(&whole), (Reason::MissingRecord, None, None));
+    assert!(whole.message().contains("session `s` has 4 thoughts, and 5 are noted"), "{}", whole.message());
     assert_eq!(first(&db.verify(&Scope::Session("s".into())).unwrap()).0, Reason::MissingRecord);
 }
 

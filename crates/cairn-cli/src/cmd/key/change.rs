@@ -13,13 +13,13 @@ use crate::witness;
 
 /// Let another key sign the log, too
 ///
-/// The key that signs here now signs the entry that introduces the other one, so those who trust the present key trust the new one as well. For a key in CAIRN_KEY: `cairn key new` makes another one, `cairn key add` introduces it, and once CAIRN_KEY holds it, `cairn key retire` ends the old one.
+/// The key that signs here now signs the entry that introduces the other one, so everyone who trusts the present key trusts the new one. For a key in CAIRN_KEY: `cairn key new` makes another one, `cairn key add` introduces it, and once CAIRN_KEY holds it, `cairn key retire` ends the old one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AddArgs {
     /// The public key, as `cairn key new` and `cairn key show` print it
     #[arg(value_name = "KEY")]
     key: VerifyingKey,
-    /// Say why, for those who read the log
+    /// Give the reason, which the log keeps
     #[arg(long)]
     reason: Option<String>,
 }
@@ -32,17 +32,17 @@ pub(crate) struct RetireArgs {
     /// The public key, as `cairn key show` and `cairn log` print it
     #[arg(value_name = "KEY")]
     key: VerifyingKey,
-    /// Say why, for those who read the log
+    /// Give the reason, which the log keeps
     #[arg(long)]
     reason: Option<String>,
 }
 
 /// Replace the key: the old one vouches for the new one, which signs from then on
 ///
-/// The log records the new key, signed by the old one, and the end of the old one. Whoever trusts the old key can follow to the new one; old checkpoints stay valid. If it is interrupted, run it again.
+/// The log records the new key, signed by the old one, and the end of the old one. A reader who trusts the old key can follow it to the new one; old checkpoints stay valid. If it is interrupted, run it again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RotateArgs {
-    /// Say why, for those who read the log
+    /// Give the reason, which the log keeps
     #[arg(long)]
     reason: Option<String>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct RevokeArgs {
     /// The last size of the log at which you know that the key was yours alone
     #[arg(long, value_name = "SIZE")]
     last_trusted_size: u64,
-    /// Say why, for those who read the log
+    /// Give the reason, which the log keeps
     #[arg(long)]
     reason: String,
 }
@@ -105,7 +105,7 @@ pub(crate) fn revoke(args: &RevokeArgs, app: &App) -> Result<Outcome, CliError> 
         let (last_trusted_size, reason) = (Some(args.last_trusted_size), Some(args.reason.clone()));
         change(&cairn, KeyChange { op: KeyOp::Revoke, key: old.clone(), last_trusted_size, reason })?;
     }
-    // The old key must not vouch for this one, and none else can: people get it from whoever keeps the log.
+    // Neither the old key nor any other vouches for this one: the keeper of the log hands it out.
     if !has(&cairn, KeyOp::Add, &new)? {
         add(&cairn, &new, None)?;
     }

@@ -1,10 +1,10 @@
 //! `thought_record_list`: records in the order of recording.
 
-use cairn::{Cairn, Filter};
+use cairn::{Cairn, Filter, PageEnd};
 
 use super::{Call, Tool, sound, type_filter};
 use crate::mcp::args::{Arg, Given, Kind};
-use crate::mcp::envelope::{Data, Failure};
+use crate::mcp::envelope::{Data, Failure, unwritable};
 
 pub static RECORD_LIST: Tool = Tool {
     name: "thought_record_list",
@@ -25,13 +25,35 @@ pub static RECORD_LIST: Tool = Tool {
 
 fn list(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
     let mut given = sound(given)?;
-    let page = cairn.list(&Filter {
+    let filter = Filter {
         task_id: given.text("task_id"),
         session_id: given.text("session_id"),
         kind: given.thought_type("type"),
         agent_id: given.text("agent_id"),
         limit: given.integer("limit"),
         cursor: given.text("cursor"),
-    })?;
-    Data::of(&page)
+    };
+    // Thousands of records go straight into the answer, one after the other.
+    Data::with(|out| {
+        out.extend_from_slice(br#"{"records":["#);
+        let (mut first, mut written) = (true, Ok(()));
+        let PageEnd { damaged, next_cursor } = cairn.list_each(&filter, &mut |thought| {
+            if written.is_ok() {
+                if !std::mem::take(&mut first) {
+                    out.push(b',');
+                }
+                written = serde_json::to_writer(&mut *out, &thought).map_err(unwritable);
+            }
+        })?;
+        written?;
+        out.push(b']');
+        if !damaged.is_empty() {
+            out.extend_from_slice(br#","damaged":"#);
+            serde_json::to_writer(&mut *out, &damaged).map_err(unwritable)?;
+        }
+        out.extend_from_slice(br#","next_cursor":"#);
+        serde_json::to_writer(&mut *out, &next_cursor).map_err(unwritable)?;
+        out.push(b'}');
+        Ok(())
+    })
 }

@@ -1,6 +1,8 @@
 //! `cairn redact`, and what the other commands show afterwards.
 
-use super::harness::Place;
+use cairn::NewSession;
+
+use super::harness::{Place, open};
 use crate::it::database;
 
 const DECISION: &str = "019d9b50-1002";
@@ -106,4 +108,24 @@ fn briefs_are_named_and_redacted_like_thoughts() {
     let compared = place.on_story(&["brief", "diff", &brief, &brief]);
     assert!(compared.code == 1 && compared.err.contains("was redacted by ada"), "{compared:?}");
     assert_eq!(place.on_story(&["verify"]).code, 0);
+}
+
+#[test]
+fn an_event_is_redacted_by_its_position() {
+    let place = Place::new();
+    let (cairn, _) = open(&place.path("cairn.db"));
+    cairn.session_open(NewSession { session_id: Some("s".into()), ..NewSession::default() }).unwrap();
+    let seq = cairn.turn_begin("s", "Call Zoltan Quixley", None).unwrap().seq;
+    cairn.close();
+    let run = |args: &[&str]| place.run(&[&["--db", "cairn.db"], args].concat());
+    let target = format!("event:{seq}");
+    let done = run(&["redact", &target, "--reason", "a name", "--yes"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    assert!(done.out.starts_with(&format!("Redacted event {seq}: its texts are gone\n")), "{}", done.out);
+    let shown = run(&["session", "show", "s"]).fine();
+    assert!(shown.contains("(redacted)") && !shown.contains("Quixley"), "{shown}");
+    let verified = run(&["verify"]);
+    assert!(verified.code == 0 && verified.out.contains("1 record is redacted"), "{verified:?}");
+    let refused = run(&["redact", "event:x", "--reason", "a name", "--yes"]);
+    assert!(refused.err.contains("an event is named `event:` and its position"), "{refused:?}");
 }

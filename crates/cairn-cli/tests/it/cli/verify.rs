@@ -49,6 +49,26 @@ fn a_changed_text_is_named_by_record_field_expected_and_found() {
 }
 
 #[test]
+fn against_a_backup_each_field_is_named_with_both_values() {
+    sqlites_own!("`cairn backup` copies a file");
+    let place = Place::with_story();
+    let backup = place.path("copy.db");
+    let backup = backup.to_str().unwrap();
+    place.on_story(&["backup", backup]).fine();
+    let text = place.on_story(&["verify", "--against", backup]).fine();
+    assert!(text.ends_with("against the copy: 5 entries compared, no field differs\n"), "{text}");
+    forge(&place, "PostgreSQL needs", "PostgreSQL lacks");
+    let run = place.on_story(&["verify", "--against", backup]);
+    assert_eq!(run.code, 1);
+    let differs = run.out.split("against the copy: ").nth(1).unwrap();
+    assert!(differs.starts_with("5 entries compared, 1 field differs\n"), "{differs}");
+    let lines = ["field    content", "here     PostgreSQL lacks", "there    PostgreSQL needs"];
+    assert!(lines.iter().all(|line| differs.contains(line)), "{differs}");
+    let run = place.on_story(&["verify", "--against", "Cargo.toml"]);
+    assert!(run.code != 0 && run.err.contains("Cargo.toml"), "{}", run.err);
+}
+
+#[test]
 fn a_misspelt_session_does_not_pass_for_verified() {
     let place = Place::with_story();
     let run = place.on_story(&["verify", "--session", "storge"]);

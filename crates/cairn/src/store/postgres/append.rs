@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use cairn_core::Sha;
-use cairn_core::entry::EntryKind;
 use cairn_core::log::Edge;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
@@ -11,9 +10,8 @@ use tokio_postgres::types::ToSql;
 
 use super::Result;
 use super::batch::Batch;
-use super::connect::{Link, answered, in_time};
+use super::connect::{Link, Query, answered, in_time};
 use super::needs::Found;
-use super::row::get;
 use super::transaction::{Head, begin, ready, send};
 use super::wait::wait;
 use crate::store::{LogAppend, Needs, StoreError};
@@ -67,6 +65,11 @@ impl PostgresAppend {
         self.wait(async |link| link.one(sql, values).await)
     }
 
+    /// Sends queries at once, and returns the rows of each.
+    pub fn several(&mut self, queries: &[Query<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.wait(async |link| link.several(queries).await)
+    }
+
     pub fn execute(&mut self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<()> {
         self.wait(async |link| link.run(sql, values).await).map(drop)
     }
@@ -81,23 +84,11 @@ impl LogAppend for PostgresAppend {
         Ok(self.head.edge.clone())
     }
 
-    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.flush()?;
-        let row = self.one("SELECT leaf FROM entry WHERE seq = $1", &[&(seq as i64)])?;
-        row.map(|row| get(&row, 0)).transpose()
-    }
-
     fn is_keyed(&mut self) -> Result<bool> {
-        // The second condition lets the small index be used.
-        let sql =
-            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
-        self.one(sql, &[]).map(|found| found.is_some())
-    }
-
-    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()> {
-        self.first.get_or_insert((seq, *hash));
-        self.batch.entry(seq, kind.as_str(), leaf, hash);
-        Ok(())
+        if self.batch.has_statements() {
+            self.flush()?;
+        }
+        self.one("SELECT 1 FROM entry WHERE kind = 'key' LIMIT 1", &[]).map(|found| found.is_some())
     }
 
     fn set_log(&mut self, edge: &Edge) -> Result<()> {

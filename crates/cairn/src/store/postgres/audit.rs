@@ -4,25 +4,29 @@
 //! end before it is shown. A page is short enough to be held, and the next one begins behind the last row of it.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cairn_core::Sha;
-use cairn_core::entry::EntryKind;
+use cairn_core::entry::{Entry, EntryKind, Record};
 use futures::future::try_join_all;
 use tokio::runtime::Runtime;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::ahead::{Ahead, OF_EVENT};
-use super::connect::Link;
+use super::connect::{Link, Query, Values};
 use super::error::store_error;
-use super::stored::{COLUMNS, Values, get, is_null, number, scanned, sha, unsigned, value};
+use super::read::SHORT_ROWS;
+use super::record::{self, Ask, IN_RANGE, LEAVES, Windows};
+use super::stored::{get, number, sha, unsigned, value};
 use super::wait::wait;
-use super::{PostgresStore, Result, check, review, structures};
+use super::{PostgresStore, Result, check, structures};
+use crate::store::tables;
 use crate::store::{
-    Audit, ChainOf, EventText, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit, PlanAudit,
-    RedactionAudit, ReviewAudit, Scanned, StoreError, StoredBrief, StoredContext, StoredEvent, StoredFold,
-    StoredReview, ThoughtAudit, Totals,
+    Audit, ChainKey, ChainOf, ChainSums, Derived, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit,
+    PlanAudit, RecordReader, RedactionAudit, ReviewAudit, StoreError, Stored, StoredBody, StoredFold,
+    ThoughtAudit, Totals, Visit,
 };
 
 /// Rows of a page: at first, and at most.
@@ -52,7 +56,8 @@ impl PostgresStore {
             links.push(first);
             Ok::<_, StoreError>(links)
         })?;
-        let audit = |link| PostgresAudit { link, runtime: self.runtime().clone(), ahead: RefCell::default() };
+        let audit =
+            |link| PostgresAudit { link, runtime: self.runtime().clone(), listed: RefCell::default() };
         Ok(links.into_iter().map(|link| Box::new(audit(link)) as Box<dyn Audit>).collect())
     }
 }
@@ -93,8 +98,8 @@ fn not_shared(error: tokio_postgres::Error) -> StoreError {
 struct PostgresAudit {
     link: Link,
     runtime: Arc<Runtime>,
-    /// What belongs to the page of entries that is being visited.
-    ahead: RefCell<Ahead>,
+    /// Whether the actions of the thoughts that are being visited are listed, by position.
+    listed: RefCell<HashMap<u64, bool>>,
 }
 
 impl PostgresAudit {
@@ -120,46 +125,97 @@ impl PostgresAudit {
         Ok(self.rows(sql, values)?.into_iter().next())
     }
 
-    /// Visits the rows of a query in its order, until the visitor says no. The query's first two columns are its order;
-    /// it begins behind `$1` and `$2`, and gives `$3` rows.
-    fn pages(
+    /// Visits the rows of a query in its order. The query's first two columns are its order; it begins behind `$1` and
+    /// `$2`, and gives `$3` rows.
+    fn each(
         &self,
         sql: &str,
         behind: (i64, i64),
         values: &Values<'_>,
-        visit: &mut dyn FnMut(&Row) -> Result<bool>,
+        visit: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<()> {
-        self.pages_with(sql, behind, values, &|_| Ok(()), visit)
+        self.pages(sql, behind, values, &mut |rows| {
+            rows.iter().try_for_each(&mut *visit).map(|()| ControlFlow::Continue(()))
+        })
     }
 
-    /// Like [`PostgresAudit::pages`]; `prepare` sees each page before its rows are visited.
-    fn pages_with(
+    /// Like [`PostgresAudit::each`], a page at a time, until the visitor breaks off.
+    fn pages(
         &self,
         sql: &str,
         mut behind: (i64, i64),
         values: &Values<'_>,
-        prepare: &dyn Fn(&[Row]) -> Result<()>,
-        visit: &mut dyn FnMut(&Row) -> Result<bool>,
+        visit: &mut dyn FnMut(&[Row]) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (mut limit, most) = ROWS;
         loop {
             let mut all: Vec<&(dyn ToSql + Sync)> = vec![&behind.0, &behind.1, &limit];
             all.extend(values);
             let rows = self.rows(sql, &all)?;
-            prepare(&rows)?;
-            let mut bytes = 0;
-            for row in &rows {
-                bytes += row.raw_size_bytes();
-                if !visit(row)? {
-                    return Ok(());
-                }
-            }
-            match rows.last() {
-                Some(last) if rows.len() as i64 == limit => behind = (get(last, 0)?, get(last, 1)?),
-                _ => return Ok(()),
-            }
+            let done = visit(&rows)?.is_break() || (rows.len() as i64) < limit;
+            let Some(last) = rows.last().filter(|_| !done) else { return Ok(()) };
+            behind = (get(last, 0)?, get(last, 1)?);
+            let bytes: usize = rows.iter().map(Row::raw_size_bytes).sum();
             limit = if bytes > PAGE_BYTES { (limit / 4).max(1) } else { (limit * 2).min(most) };
         }
+    }
+
+    /// Visits records of one kind, in the order of a column and of the log: `condition` follows their selection.
+    fn ordered(
+        &self,
+        kind: EntryKind,
+        order: &str,
+        condition: &str,
+        values: &Values<'_>,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        let select = tables::select(kind, true);
+        let columns = select.strip_prefix("SELECT ").unwrap_or_default();
+        let sql = format!(
+            "SELECT {order}, t.seq, {columns} WHERE {condition} AND ({order}, t.seq) > ($1, $2)
+             ORDER BY {order}, t.seq LIMIT $3"
+        );
+        self.pages(&sql, (i64::MIN, i64::MIN), values, &mut |rows| {
+            record::visit_rows(&mut |queries| self.several(queries), kind, rows, 2, &mut *visit)
+        })
+    }
+
+    fn several(&self, queries: &[Query<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.wait(self.link.several(queries))
+    }
+
+    /// Whether the action of each thought among these is listed, by the thought's position.
+    fn listed(&self, records: &[Stored<'_>]) -> Result<HashMap<u64, bool>> {
+        let acted = |stored: &Stored<'_>| match &stored.record {
+            Ok(Record { entry: Entry::Thought(thought), .. }) => {
+                Some((thought.action_id.as_ref()?.to_string(), number(stored.seq)))
+            }
+            _ => None,
+        };
+        let (actions, seqs): (Vec<String>, Vec<i64>) = records.iter().filter_map(acted).unzip();
+        if seqs.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let sql =
+            "SELECT seq, EXISTS (SELECT 1 FROM action a WHERE a.action_id = t.action_id AND a.seq = t.seq)
+                   FROM unnest($1::text[], $2::bigint[]) AS t (action_id, seq)";
+        let rows = self.rows(sql, &[&actions, &seqs])?;
+        rows.iter().map(|row| Ok((unsigned(row, 0)?, get(row, 1)?))).collect()
+    }
+}
+
+impl RecordReader for PostgresAudit {
+    fn records(&self, from: u64, to: u64, visit: Visit<'_>) -> Result<()> {
+        let ask: Ask<'_> = &mut |queries| self.several(queries);
+        let mut windows = Windows::new(from, to);
+        while let Some(window) = windows.next(ask)? {
+            let records = window.records(ask)?;
+            *self.listed.borrow_mut() = self.listed(&records)?;
+            if records.into_iter().try_for_each(&mut *visit).is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -175,35 +231,24 @@ impl LogAudit for PostgresAudit {
         })
     }
 
-    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
-        let sql = format!(
-            "SELECT e.seq, 0::BIGINT, {COLUMNS} FROM entry e LEFT JOIN thought t ON t.seq = e.seq
-             WHERE e.seq > $1 AND e.seq < $4 AND $2 = 0::BIGINT ORDER BY e.seq LIMIT $3"
-        );
-        // The kind of the entry, and the action of the thought.
-        let prepare = |page: &[Row]| {
-            let ahead = Ahead::of(page, [3, 15], |sql, values| self.rows(sql, values))?;
-            *self.ahead.borrow_mut() = ahead;
-            Ok(())
-        };
-        self.pages_with(&sql, (number(from) - 1, 0), &[&number(to)], &prepare, &mut |row| {
-            visit(scanned(row, unsigned(row, 0)?, 2));
-            Ok(true)
-        })
-    }
-
     fn edge(&self) -> Result<Vec<u8>> {
         let found = self.one("SELECT edge FROM log", &[])?;
         Ok(found.and_then(|row| value(&row, 0)).unwrap_or_default())
     }
 
     fn leaf_hashes(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        let sql = "SELECT seq, 0::BIGINT, hash FROM entry
-                   WHERE seq > $1 AND seq < $4 AND $2 = 0::BIGINT ORDER BY seq LIMIT $3";
-        self.pages(sql, (number(from) - 1, 0), &[&number(to)], &mut |row| {
-            visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
-            Ok(true)
-        })
+        let sql = format!("SELECT seq, leaf_hash FROM {} WHERE {IN_RANGE} ORDER BY seq LIMIT $3", *LEAVES);
+        let mut from = number(from);
+        loop {
+            let rows = self.rows(&sql, &[&from, &number(to), &SHORT_ROWS])?;
+            for row in &rows {
+                visit(unsigned(row, 0)?, value(row, 1).unwrap_or_default());
+            }
+            match rows.last() {
+                Some(last) if rows.len() as i64 == SHORT_ROWS => from = get::<i64>(last, 0)? + 1,
+                _ => return Ok(()),
+            }
+        }
     }
 
     fn tile(&self, level: u8, index: u64) -> Result<Option<Vec<u8>>> {
@@ -212,13 +257,8 @@ impl LogAudit for PostgresAudit {
         Ok(found.map(|row| value(&row, 0).unwrap_or_default()))
     }
 
-    fn leaf(&self, seq: u64) -> Result<Option<Vec<u8>>> {
-        let found = self.one("SELECT leaf FROM entry WHERE seq = $1", &[&number(seq)])?;
-        Ok(found.map(|row| value(&row, 0).unwrap_or_default()))
-    }
-
     fn newest(&self) -> Result<Option<u64>> {
-        let found = self.one("SELECT max(seq) FROM entry", &[])?;
+        let found = self.one(&format!("SELECT max(seq) FROM {}", *LEAVES), &[])?;
         Ok(found.and_then(|row| value::<i64>(&row, 0)).and_then(|seq| seq.try_into().ok()))
     }
 
@@ -244,20 +284,18 @@ impl LogAudit for PostgresAudit {
 
     fn checkpoints(&self, visit: &mut dyn FnMut(i64, &str)) -> Result<()> {
         let sql = "SELECT size, 0::BIGINT, note FROM checkpoint WHERE size > $1 AND $2 = 0::BIGINT ORDER BY size LIMIT $3";
-        self.pages(sql, (i64::MIN, 0), &[], &mut |row| {
+        self.each(sql, (i64::MIN, 0), &[], &mut |row| {
             visit(get(row, 0)?, value(row, 2).unwrap_or_default());
-            Ok(true)
+            Ok(())
         })
     }
 
-    fn about_log(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
-        // The second condition lets the small index be used.
-        let sql = "SELECT seq, 0::BIGINT, leaf FROM entry
-                   WHERE kind = $4 AND kind IN ('continuation', 'key', 'redaction') AND seq > $1 AND $2 = 0::BIGINT
+    fn statements(&self, kind: EntryKind, visit: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        let sql = "SELECT seq, 0::BIGINT, leaf FROM entry WHERE kind = $4 AND seq > $1 AND $2 = 0::BIGINT
                    ORDER BY seq LIMIT $3";
-        self.pages(sql, (-1, 0), &[&kind.as_str()], &mut |row| {
-            visit(unsigned(row, 0)?, value(row, 2).unwrap_or_default());
-            Ok(true)
+        self.each(sql, (-1, 0), &[&kind.as_str()], &mut |row| {
+            visit(unsigned(row, 0)?, value::<&str>(row, 2).unwrap_or_default().as_bytes());
+            Ok(())
         })
     }
 }
@@ -268,20 +306,16 @@ impl ThoughtAudit for PostgresAudit {
         found.map(|row| unsigned(&row, 0)).transpose()
     }
 
-    fn scan_chain(&self, of: ChainOf<'_>, visit: &mut dyn FnMut(Scanned<'_>)) -> Result<()> {
-        let (table, place, name) = match of {
-            ChainOf::Task(name) => ("task", "position", name),
-            ChainOf::Session(name) => ("session", "step_index", name),
+    fn chain(&self, of: ChainOf<'_>, visit: Visit<'_>) -> Result<()> {
+        let (order, condition, name) = match of {
+            ChainOf::Task(name) => {
+                ("t.position", "t.task_no = (SELECT no FROM task WHERE name = $4 LIMIT 1)", name)
+            }
+            ChainOf::Session(name) => {
+                ("t.step_index", "t.session_no = (SELECT no FROM session WHERE name = $4 LIMIT 1)", name)
+            }
         };
-        let sql = format!(
-            "SELECT t.{place}, t.seq, {COLUMNS} FROM thought t LEFT JOIN entry e ON e.seq = t.seq
-             WHERE t.{table}_no = (SELECT no FROM {table} WHERE name = $4 LIMIT 1) AND (t.{place}, t.seq) > ($1, $2)
-             ORDER BY t.{place}, t.seq LIMIT $3"
-        );
-        self.pages(&sql, (i64::MIN, i64::MIN), &[&name], &mut |row| {
-            visit(scanned(row, unsigned(row, 1)?, 2));
-            Ok(true)
-        })
+        self.ordered(EntryKind::Thought, order, condition, &[&name], visit)
     }
 
     fn parent(&self, seq: u64) -> Result<Option<(String, i64, Sha)>> {
@@ -296,14 +330,6 @@ impl ThoughtAudit for PostgresAudit {
         Ok(found.map(|row| sha(&row, 0).unwrap_or(Sha::ZERO)))
     }
 
-    fn task_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM task WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
-    }
-
-    fn session_name(&self, no: i64) -> Result<Option<String>> {
-        self.one("SELECT name FROM session WHERE no = $1", &[&no])?.map(|row| get(&row, 0)).transpose()
-    }
-
     fn chain_length(&self, of: ChainOf<'_>) -> Result<Option<u64>> {
         let found = match of {
             ChainOf::Task(name) => self.one("SELECT length FROM task WHERE name = $1", &[&name])?,
@@ -314,37 +340,6 @@ impl ThoughtAudit for PostgresAudit {
 }
 
 impl PlanAudit for PostgresAudit {
-    fn context(&self, seq: u64, visit: &mut dyn FnMut(StoredContext<'_>)) -> Result<bool> {
-        let sql = "SELECT c.id, r.name, c.position, c.snapshot_no, s.content_hash, s.data, c.node_count, c.created_at,
-                     c.metadata, c.salt
-                   FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no
-                     LEFT JOIN snapshot s ON s.no = c.snapshot_no
-                   WHERE c.seq = $1";
-        let rows = self.rows(sql, &[&number(seq)])?;
-        for row in &rows {
-            // No row was written with a negative number, so that one is found to be wrong like any other.
-            let number = |column| value(row, column).unwrap_or(-1);
-            let (metadata, salt) = (value(row, 8), value(row, 9));
-            let malformed = [(8, "metadata", metadata.is_some()), (9, "salt", salt.is_some())]
-                .into_iter()
-                .find(|(column, _, read)| !read && !is_null(row, *column));
-            visit(StoredContext {
-                id: number(0),
-                roadmap_id: value(row, 1),
-                position: number(2),
-                snapshot_no: number(3),
-                content_hash: value(row, 4),
-                data: value(row, 5),
-                node_count: number(6),
-                created_at: value(row, 7).unwrap_or_default(),
-                metadata,
-                salt,
-                malformed: malformed.map(|(_, name, _)| name),
-            });
-        }
-        Ok(!rows.is_empty())
-    }
-
     fn context_seq(&self, id: u64) -> Result<Option<u64>> {
         let found = self.one("SELECT seq FROM context WHERE id = $1", &[&number(id)])?;
         found.map(|row| unsigned(&row, 0)).transpose()
@@ -358,56 +353,16 @@ impl MemoryAudit for PostgresAudit {
                      SELECT seq, 0::BIGINT AS kind FROM event WHERE session_no = (SELECT no FROM of)
                      UNION ALL SELECT seq, 1 FROM brief WHERE session_no = (SELECT no FROM of)) AS both_kinds
                    WHERE (seq, kind) > ($1, $2) ORDER BY seq, kind LIMIT $3";
-        self.pages(sql, (-1, i64::MAX), &[&session_id], &mut |row| {
+        self.each(sql, (-1, i64::MAX), &[&session_id], &mut |row| {
             visit(unsigned(row, 0)?);
-            Ok(true)
+            Ok(())
         })
     }
 
-    fn event(&self, seq: u64, visit: &mut dyn FnMut(StoredEvent<'_>)) -> Result<bool> {
-        let ahead = self.ahead.borrow_mut().event(number(seq));
-        let rows = match ahead {
-            Some(rows) => rows,
-            None => self.rows(&format!("SELECT e.seq, {OF_EVENT} WHERE e.seq = $1"), &[&number(seq)])?,
-        };
-        for row in &rows {
-            let number = |column| value(row, column).unwrap_or(-1);
-            let key = value(row, 8);
-            visit(StoredEvent {
-                session_id: value(row, 1),
-                position: number(2),
-                turn: number(3),
-                kind: value(row, 4).unwrap_or_default(),
-                v: number(5),
-                created_at: value(row, 6).unwrap_or_default(),
-                body: value(row, 7),
-                idempotency_key: key,
-                malformed: (key.is_none() && !is_null(row, 8)).then_some("idempotency_key"),
-            });
-        }
-        Ok(!rows.is_empty())
-    }
-
-    fn events(&self, session_id: &str, to: u64, visit: &mut dyn FnMut(EventText<'_>) -> bool) -> Result<()> {
-        let sql = "SELECT position, seq, turn, kind, v, created_at, body FROM event
-                   WHERE session_no = (SELECT no FROM session WHERE name = $4 LIMIT 1) AND seq > 0 AND seq <= $5
-                     AND (position, seq) > ($1, $2)
-                   ORDER BY position, seq LIMIT $3";
-        self.pages(sql, (-1, i64::MAX), &[&session_id, &number(to)], &mut |row| {
-            // The entries of events are checked apart, so nothing here is held against the log.
-            Ok(visit(EventText {
-                seq: unsigned(row, 1)?,
-                session_id,
-                position: unsigned(row, 0)?,
-                idempotency_key: None,
-                entry_hash: &[],
-                turn: unsigned(row, 2)?,
-                kind: value(row, 3).unwrap_or_default(),
-                v: unsigned(row, 4)?,
-                created_at: value(row, 5).unwrap_or_default(),
-                body: value(row, 6).unwrap_or_default(),
-            }))
-        })
+    fn events(&self, session_id: &str, to: u64, visit: Visit<'_>) -> Result<()> {
+        let condition =
+            "t.session_no = (SELECT no FROM session WHERE name = $4 LIMIT 1) AND t.seq > 0 AND t.seq <= $5";
+        self.ordered(EntryKind::Event, "t.position", condition, &[&session_id, &number(to)], visit)
     }
 
     fn folds(&self, visit: &mut dyn FnMut(StoredFold<'_>) -> Result<()>) -> Result<()> {
@@ -430,28 +385,10 @@ impl MemoryAudit for PostgresAudit {
         Ok(())
     }
 
-    fn body(&self, digest: &Sha, visit: &mut dyn FnMut(i64, Option<&str>)) -> Result<bool> {
-        let rows = self.rows("SELECT seq, data FROM body WHERE sha256 = $1", &[&&digest.0[..]])?;
+    fn body(&self, digest: &Sha, visit: &mut dyn FnMut(StoredBody<'_>)) -> Result<bool> {
+        let rows = self.rows("SELECT seq, data, redaction FROM body WHERE sha256 = $1", &[&&digest.0[..]])?;
         for row in &rows {
-            visit(get(row, 0)?, value(row, 1));
-        }
-        Ok(!rows.is_empty())
-    }
-
-    fn brief(&self, seq: u64, visit: &mut dyn FnMut(StoredBrief<'_>)) -> Result<bool> {
-        let sql = "SELECT b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data
-                   FROM brief b LEFT JOIN session s ON s.no = b.session_no WHERE b.seq = $1";
-        let rows = self.rows(sql, &[&number(seq)])?;
-        for row in &rows {
-            visit(StoredBrief {
-                id: value(row, 0).unwrap_or_default(),
-                session_id: value(row, 1),
-                node: value(row, 2).unwrap_or_default(),
-                turn: value(row, 3).unwrap_or(-1),
-                created_at: value(row, 4).unwrap_or_default(),
-                hash: value(row, 5).unwrap_or_default(),
-                data: value(row, 6),
-            });
+            visit(StoredBody { first: get(row, 0)?, data: value(row, 1), redaction: value(row, 2) });
         }
         Ok(!rows.is_empty())
     }
@@ -468,14 +405,6 @@ impl RedactionAudit for PostgresAudit {
         found.map(|row| get(&row, 0)).transpose()
     }
 
-    fn has_text(&self, seq: u64) -> Result<(bool, bool)> {
-        let sql =
-            "SELECT content IS NOT NULL, metadata IS NOT NULL OR salt IS NOT NULL FROM thought WHERE seq = $1
-                   UNION ALL SELECT data IS NOT NULL, false FROM brief WHERE seq = $1";
-        let found = self.one(sql, &[&number(seq)])?;
-        found.map_or(Ok((false, false)), |row| Ok((get(&row, 0)?, get(&row, 1)?)))
-    }
-
     fn seal_key(&self, seq: u64) -> Result<Option<Vec<u8>>> {
         let found = self.one("SELECT key FROM seal WHERE seq = $1", &[&number(seq)])?;
         found.map(|row| get(&row, 0)).transpose()
@@ -483,14 +412,26 @@ impl RedactionAudit for PostgresAudit {
 }
 
 impl IndexAudit for PostgresAudit {
-    fn derived(&self) -> Result<(i64, u64)> {
+    fn derived(&self) -> Result<Derived> {
         let sql = "SELECT (SELECT max(through) FROM derived), (SELECT count(*) FROM action)";
-        let found = self.one(sql, &[])?;
-        found.map_or(Ok((-1, 0)), |row| Ok((value(&row, 0).unwrap_or(-1), unsigned(&row, 1)?)))
+        self.one(sql, &[])?.map_or(Ok(Derived::default()), |row| {
+            let through = value(&row, 0).unwrap_or(-1);
+            Ok(Derived { through, chained: through, actions: unsigned(&row, 1)? })
+        })
+    }
+
+    /// Unique indexes take the place of these tables: a page of an index that a batch touches is written to PostgreSQL's log
+    /// as a small change, and in whole only once after each of its checkpoints.
+    fn chain_sums(&self, _: &ChainKey) -> Result<Option<ChainSums>> {
+        Ok(None)
+    }
+
+    fn chains(&self, _: &mut dyn FnMut(Finding)) -> Result<()> {
+        Ok(())
     }
 
     fn action_is_listed(&self, action_id: &str, seq: u64) -> Result<bool> {
-        if let Some(listed) = self.ahead.borrow().action_is_listed(number(seq)) {
+        if let Some(listed) = self.listed.borrow().get(&seq).copied() {
             return Ok(listed);
         }
         let sql = "SELECT 1 FROM action WHERE action_id = $1 AND seq = $2";
@@ -515,13 +456,8 @@ impl IndexAudit for PostgresAudit {
 }
 
 impl ReviewAudit for PostgresAudit {
-    fn review(&self, seq: u64) -> Result<Option<StoredReview>> {
-        let sql = format!("{} WHERE r.seq = $1", review::REVIEW);
-        self.one(&sql, &[&number(seq)])?.as_ref().map(review::read).transpose()
-    }
-
     fn review_places(&self) -> Result<Vec<(u64, u64)>> {
         let rows = self.rows("SELECT seq, target_seq FROM review ORDER BY seq", &[])?;
-        rows.iter().map(review::places).collect()
+        rows.iter().map(|row| Ok((unsigned(row, 0)?, unsigned(row, 1)?))).collect()
     }
 }

@@ -1,56 +1,48 @@
 //! Rows of a transaction that wait to be written together: one statement, however many rows of however many tables.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use cairn_core::Sha;
+use cairn_core::entry::{Column, ColumnType, Entry, EntryKind, Record};
 use cairn_core::log::Edge;
 
-use super::statement::{Part, Statement};
+use super::row::at;
+use super::statement::{List, Part, Statement};
 use super::transaction::Head;
-use crate::store::{EventRow, MemoryHead, SessionHead, TaskHead, ThoughtRow};
+use crate::store::tables::{Table, table};
+use crate::store::{Keys, MemoryHead, SessionHead, TaskHead};
 
-const THOUGHTS: Part = Part {
-    sql: "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id, action_id,
-        context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content, metadata, salt, idempotency_key,
-        prev_hash, hash, content_hash, chain_hash)
-      SELECT * FROM {rows} AS new WHERE {if}",
-    types: &[
-        "bigint", "text", "text", "bigint", "bigint", "bigint", "bigint", "bigint", "text", "text", "bigint", "text",
-        "text", "text", "text", "text", "text", "text", "text", "bytea", "text", "bytea", "bytea", "bytea", "bytea",
-    ],
+const STATEMENTS: Part<'_> = Part {
+    sql: "INSERT INTO entry (seq, kind, leaf, leaf_hash) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "text", "text", "bytea"],
 };
-const ENTRIES: Part = Part {
-    sql: "INSERT INTO entry (seq, kind, leaf, hash) SELECT * FROM {rows} AS new WHERE {if}",
-    types: &["bigint", "text", "bytea", "bytea"],
+const REDACTIONS: Part<'_> = Part {
+    sql: "INSERT INTO redaction (seq, target_seq) SELECT * FROM {rows} AS new WHERE {if}",
+    types: &["bigint", "bigint"],
 };
-const EVENTS: Part = Part {
-    sql: "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
-      SELECT * FROM {rows} AS new WHERE {if}",
-    types: &["bigint", "bigint", "bigint", "bigint", "text", "bigint", "text", "text", "text"],
-};
-const BODIES: Part = Part {
+const BODIES: Part<'_> = Part {
     sql: "INSERT INTO body (sha256, seq, data) SELECT * FROM {rows} AS new WHERE {if}",
     types: &["bytea", "bigint", "text"],
 };
-const MEMORIES: Part = Part {
+const MEMORIES: Part<'_> = Part {
     sql: "INSERT INTO memory (session_no, length, newest) SELECT * FROM {rows} AS new WHERE {if}
       ON CONFLICT (session_no) DO UPDATE SET length = excluded.length, newest = excluded.newest",
     types: &["bigint", "bigint", "bigint"],
 };
-const NEW_TASKS: Part = Part {
+const NEW_TASKS: Part<'_> = Part {
     sql: "INSERT INTO task (no, name, length, head) SELECT * FROM {rows} AS new WHERE {if}",
     types: &["bigint", "text", "bigint", "bytea"],
 };
-const NEW_SESSIONS: Part = Part {
+const NEW_SESSIONS: Part<'_> = Part {
     sql: "INSERT INTO session (no, name, length) SELECT * FROM {rows} AS new WHERE {if}",
     types: &["bigint", "text", "bigint"],
 };
-const TASK_HEADS: Part = Part {
+const TASK_HEADS: Part<'_> = Part {
     sql: "UPDATE task SET length = moved.length, head = moved.head FROM {rows} AS moved (no, length, head)
       WHERE task.no = moved.no AND {if}",
     types: &["bigint", "bigint", "bytea"],
 };
-const SESSION_HEADS: Part = Part {
+const SESSION_HEADS: Part<'_> = Part {
     sql: "UPDATE session SET length = moved.length FROM {rows} AS moved (no, length)
       WHERE session.no = moved.no AND {if}",
     types: &["bigint", "bigint"],
@@ -62,9 +54,10 @@ const LOG: &str = "UPDATE log SET size = $1, root = $2, edge = $3, fence = fence
 /// What waits.
 #[derive(Default)]
 pub struct Batch {
-    thoughts: Thoughts,
-    entries: Entries,
-    events: Events,
+    /// By their tables, as far as rows of these wait.
+    records: Vec<Rows>,
+    statements: Statements,
+    redactions: (Vec<i64>, Vec<i64>),
     bodies: (Vec<Vec<u8>>, Vec<i64>, Vec<String>),
     /// By the number of the session: of several heads of one only the last is written.
     memories: (Vec<i64>, Vec<i64>, Vec<i64>),
@@ -75,58 +68,101 @@ pub struct Batch {
     session_heads: (Vec<i64>, Vec<i64>),
     log: Option<Growth>,
     /// What is asked for by these is among what waits.
-    ids: HashSet<String>,
+    ids: HashMap<EntryKind, HashSet<String>>,
     keys: HashSet<String>,
 }
 
+/// Entries that have no table of their own.
 #[derive(Default)]
-struct Thoughts {
+struct Statements {
     seq: Vec<i64>,
-    id: Vec<String>,
-    kind: Vec<String>,
-    task_no: Vec<i64>,
-    position: Vec<i64>,
-    session_no: Vec<i64>,
-    step_index: Vec<i64>,
-    parent_seq: Vec<Option<i64>>,
-    agent_id: Vec<String>,
-    action_id: Vec<Option<String>>,
-    context_id: Vec<Option<i64>>,
-    brief_id: Vec<Option<String>>,
-    supersedes: Vec<Option<String>>,
-    rejects: Vec<Option<String>>,
-    applies_to: Vec<Option<String>>,
-    source: Vec<&'static str>,
-    timestamp: Vec<String>,
-    content: Vec<Option<String>>,
-    metadata: Vec<Option<String>>,
-    salt: Vec<Option<Vec<u8>>>,
-    idempotency_key: Vec<Option<String>>,
-    prev_hash: Vec<Vec<u8>>,
-    hash: Vec<Vec<u8>>,
-    content_hash: Vec<Vec<u8>>,
-    chain_hash: Vec<Vec<u8>>,
+    kind: Vec<&'static str>,
+    leaf: Vec<String>,
+    leaf_hash: Vec<Vec<u8>>,
 }
 
-#[derive(Default)]
-struct Entries {
-    seq: Vec<i64>,
-    kind: Vec<String>,
-    leaf: Vec<Vec<u8>>,
-    hash: Vec<Vec<u8>>,
+/// Rows of one table of records that wait.
+struct Rows {
+    table: &'static Table,
+    sql: String,
+    types: Vec<&'static str>,
+    columns: Vec<Values>,
 }
 
-#[derive(Default)]
-struct Events {
-    seq: Vec<i64>,
-    session_no: Vec<i64>,
-    position: Vec<i64>,
-    turn: Vec<i64>,
-    kind: Vec<String>,
-    v: Vec<i64>,
-    created_at: Vec<String>,
-    body: Vec<String>,
-    idempotency_key: Vec<Option<String>>,
+impl Rows {
+    fn new(table: &'static Table) -> Rows {
+        let written = table.written();
+        let names: Vec<&str> = written.iter().map(|(name, _)| *name).collect();
+        Rows {
+            table,
+            sql: format!(
+                "INSERT INTO {} ({}) SELECT * FROM {{rows}} AS new WHERE {{if}}",
+                table.name,
+                names.join(", ")
+            ),
+            types: written.iter().map(|(_, column_type)| type_name(*column_type)).collect(),
+            columns: written.iter().map(|(_, column_type)| Values::new(*column_type)).collect(),
+        }
+    }
+
+    fn add(&mut self, record: &Record<'_>, keys: &Keys, leaf_hash: &Sha) {
+        let mut columns = self.columns.iter_mut();
+        self.table.values(record, keys, leaf_hash, &mut |value| {
+            if let Some(column) = columns.next() {
+                column.push(value);
+            }
+        });
+    }
+
+    fn len(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.list().rows())
+    }
+}
+
+/// PostgreSQL's name of a type.
+fn type_name(column_type: ColumnType) -> &'static str {
+    match column_type {
+        ColumnType::Number => "bigint",
+        ColumnType::Text => "text",
+        ColumnType::Bytes => "bytea",
+    }
+}
+
+/// The values of one column.
+enum Values {
+    Numbers(Vec<Option<i64>>),
+    Texts(Vec<Option<String>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Values {
+    fn new(column_type: ColumnType) -> Values {
+        match column_type {
+            ColumnType::Number => Values::Numbers(Vec::new()),
+            ColumnType::Text => Values::Texts(Vec::new()),
+            ColumnType::Bytes => Values::Bytes(Vec::new()),
+        }
+    }
+
+    fn push(&mut self, value: Column<'_>) {
+        match (self, value) {
+            (Values::Numbers(list), Column::Number(number)) => list.push(Some(number)),
+            (Values::Texts(list), Column::Text(text)) => list.push(Some(text.into_owned())),
+            (Values::Bytes(list), Column::Bytes(bytes)) => list.push(Some(bytes.into_owned())),
+            // A declared field gives values of its own type, or none.
+            (Values::Numbers(list), _) => list.push(None),
+            (Values::Texts(list), _) => list.push(None),
+            (Values::Bytes(list), _) => list.push(None),
+        }
+    }
+
+    fn list(&self) -> &dyn List {
+        match self {
+            Values::Numbers(list) => list,
+            Values::Texts(list) => list,
+            Values::Bytes(list) => list,
+        }
+    }
 }
 
 /// How the log moves on, and from where.
@@ -138,61 +174,55 @@ struct Growth {
     old_root: Vec<u8>,
 }
 
-fn owned(text: Option<&str>) -> Option<String> {
-    text.map(str::to_string)
-}
-
 impl Batch {
-    pub fn thought(&mut self, row: &ThoughtRow<'_>) {
-        let t = &mut self.thoughts;
-        t.seq.push(row.seq as i64);
-        t.id.push(row.id.to_string());
-        t.kind.push(row.kind.to_string());
-        t.task_no.push(row.task_no);
-        t.position.push(row.position as i64);
-        t.session_no.push(row.session_no);
-        t.step_index.push(row.step_index as i64);
-        t.parent_seq.push(row.parent_seq.map(|seq| seq as i64));
-        t.agent_id.push(row.agent_id.to_string());
-        t.action_id.push(owned(row.action_id));
-        t.context_id.push(row.context_id.map(|id| id as i64));
-        t.brief_id.push(owned(row.brief_id));
-        t.supersedes.push(row.supersedes.clone());
-        t.rejects.push(row.rejects.clone());
-        t.applies_to.push(row.applies_to.clone());
-        t.source.push(row.source.as_str());
-        t.timestamp.push(row.timestamp.to_string());
-        t.content.push(owned(row.content));
-        t.metadata.push(owned(row.metadata));
-        t.salt.push(row.salt.map(|salt| salt.to_vec()));
-        t.idempotency_key.push(owned(row.idempotency_key));
-        t.prev_hash.push(row.prev_hash.0.to_vec());
-        t.hash.push(row.hash.0.to_vec());
-        t.content_hash.push(row.content_hash.0.to_vec());
-        t.chain_hash.push(row.chain_hash.0.to_vec());
-        self.ids.insert(row.id.to_string());
-        self.keys.extend(owned(row.idempotency_key));
+    /// Adds a record.
+    pub fn record(&mut self, record: &Record<'_>, keys: &Keys, leaf_hash: &Sha) {
+        let kind = record.entry.kind();
+        match table(kind) {
+            Some(table) => self.rows(table).add(record, keys, leaf_hash),
+            None => self.statement_of(&record.entry, leaf_hash),
+        }
+        let (id, key) = match &record.entry {
+            Entry::Thought(thought) => (Some(&thought.id), thought.idempotency_key.as_ref()),
+            Entry::Event(event) => (None, event.idempotency_key.as_ref()),
+            Entry::Brief(brief) => (Some(&brief.brief_id), None),
+            Entry::Review(review) => (Some(&review.review_id), None),
+            Entry::Snapshot(_)
+            | Entry::Genesis(_)
+            | Entry::Key(_)
+            | Entry::Redaction(_)
+            | Entry::Continuation(_) => (None, None),
+        };
+        if let Some(id) = id {
+            self.ids.entry(kind).or_default().insert(id.to_string());
+        }
+        self.keys.extend(key.map(|key| key.to_string()));
     }
 
-    pub fn entry(&mut self, seq: u64, kind: &str, leaf: &[u8], hash: &Sha) {
-        self.entries.seq.push(seq as i64);
-        self.entries.kind.push(kind.to_string());
-        self.entries.leaf.push(leaf.to_vec());
-        self.entries.hash.push(hash.0.to_vec());
+    /// The rows of a table.
+    fn rows(&mut self, table: &'static Table) -> &mut Rows {
+        let place = match self.records.iter().position(|rows| rows.table.kind == table.kind) {
+            Some(place) => place,
+            None => {
+                self.records.push(Rows::new(table));
+                self.records.len() - 1
+            }
+        };
+        &mut self.records[place]
     }
 
-    pub fn event(&mut self, row: &EventRow<'_>) {
-        let e = &mut self.events;
-        e.seq.push(row.seq as i64);
-        e.session_no.push(row.session_no);
-        e.position.push(row.position as i64);
-        e.turn.push(row.turn as i64);
-        e.kind.push(row.kind.to_string());
-        e.v.push(row.v as i64);
-        e.created_at.push(row.created_at.to_string());
-        e.body.push(row.body.to_string());
-        e.idempotency_key.push(owned(row.idempotency_key));
-        self.keys.extend(owned(row.idempotency_key));
+    /// Adds an entry that has no table of its own.
+    fn statement_of(&mut self, entry: &Entry<'_>, leaf_hash: &Sha) {
+        let mut leaf = Vec::new();
+        entry.write(&mut leaf);
+        self.statements.seq.push(at(entry.seq()));
+        self.statements.kind.push(entry.kind().as_str());
+        self.statements.leaf.push(String::from_utf8_lossy(&leaf).into_owned());
+        self.statements.leaf_hash.push(leaf_hash.0.to_vec());
+        if let Entry::Redaction(redaction) = entry {
+            self.redactions.0.push(at(redaction.seq));
+            self.redactions.1.push(at(redaction.target_seq));
+        }
     }
 
     pub fn body(&mut self, digest: &Sha, seq: u64, data: &str) {
@@ -266,9 +296,14 @@ impl Batch {
         self.log.as_ref().map(|growth| growth.head.clone())
     }
 
-    /// Whether a thought of that id waits.
-    pub fn has_id(&self, id: &str) -> bool {
-        self.ids.contains(id)
+    /// Whether a record of that kind and id waits.
+    pub fn has_id(&self, kind: EntryKind, id: &str) -> bool {
+        self.ids.get(&kind).is_some_and(|ids| ids.contains(id))
+    }
+
+    /// Whether an entry waits that has no table of its own.
+    pub fn has_statements(&self) -> bool {
+        !self.statements.seq.is_empty()
     }
 
     /// Whether a thought or an event under that key waits.
@@ -299,63 +334,23 @@ impl Batch {
     /// What it takes to write it all: one statement, since each one that is sent alone wakes the server and whoever waits
     /// once more. Where the log grows, it returns a row; if it returns none, the log was another, and nothing was written.
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let Batch { thoughts: t, entries: e, events: v, bodies: b, memories: m, .. } = self;
-        let (tasks, sessions) = (&self.tasks, &self.sessions);
-        let mut all = Statement::new(e.seq.len() == 1);
+        let Batch { tasks, sessions, bodies: b, memories: m, statements: s, redactions: r, .. } = self;
+        let records: usize = self.records.iter().map(Rows::len).sum();
+        let mut all = Statement::new(records + s.seq.len() == 1);
         if let Some(Growth { head, root, edge, old_size, old_root }) = &self.log {
             all.begin(LOG, &[&head.size, root, edge, old_size, old_root, &head.fence]);
         }
         all.add("tasks", &NEW_TASKS, &[&tasks.0, &tasks.1, &tasks.2, &tasks.3]);
         all.add("sessions", &NEW_SESSIONS, &[&sessions.0, &sessions.1, &sessions.2]);
-        all.add(
-            "thoughts",
-            &THOUGHTS,
-            &[
-                &t.seq,
-                &t.id,
-                &t.kind,
-                &t.task_no,
-                &t.position,
-                &t.session_no,
-                &t.step_index,
-                &t.parent_seq,
-                &t.agent_id,
-                &t.action_id,
-                &t.context_id,
-                &t.brief_id,
-                &t.supersedes,
-                &t.rejects,
-                &t.applies_to,
-                &t.source,
-                &t.timestamp,
-                &t.content,
-                &t.metadata,
-                &t.salt,
-                &t.idempotency_key,
-                &t.prev_hash,
-                &t.hash,
-                &t.content_hash,
-                &t.chain_hash,
-            ],
-        );
-        all.add(
-            "events",
-            &EVENTS,
-            &[
-                &v.seq,
-                &v.session_no,
-                &v.position,
-                &v.turn,
-                &v.kind,
-                &v.v,
-                &v.created_at,
-                &v.body,
-                &v.idempotency_key,
-            ],
-        );
+        for rows in &self.records {
+            let columns: Vec<&dyn List> = rows.columns.iter().map(Values::list).collect();
+            let part = Part { sql: &rows.sql, types: &rows.types };
+            all.add(&format!("new_{}", rows.table.name), &part, &columns);
+        }
         all.add("bodies", &BODIES, &[&b.0, &b.1, &b.2]);
         all.add("memories", &MEMORIES, &[&m.0, &m.1, &m.2]);
-        all.add("entries", &ENTRIES, &[&e.seq, &e.kind, &e.leaf, &e.hash]);
+        all.add("statements", &STATEMENTS, &[&s.seq, &s.kind, &s.leaf, &s.leaf_hash]);
+        all.add("redactions", &REDACTIONS, &[&r.0, &r.1]);
         let moved = &self.task_heads;
         all.add("task_heads", &TASK_HEADS, &[&moved.0, &moved.1, &moved.2]);
         let moved = &self.session_heads;

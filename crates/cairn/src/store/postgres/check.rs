@@ -141,8 +141,9 @@ fn length_differs(row: &Row, table: &'static str, what: &str, visit: Visit<'_>) 
         }
         _ if length == counted => return false,
         _ => {
-            let message = format!("{of} `{name}` has {counted} {what}, and its stored length is {length}");
-            Finding::new(Reason::IndexMismatch, table, message).field("length", counted, length)
+            let message = format!("{of} `{name}` has {counted} {what}, and {length} are noted");
+            let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
+            Finding::new(reason, table, message).field("length", counted, length)
         }
     };
     visit(finding.unless(Cause::Of(owner, name.to_string())));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use futures::future::try_join_all;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::types::ToSql;
@@ -15,6 +16,12 @@ use super::Result;
 use super::address::{Address, Opened};
 use super::error::{overloaded, store_error};
 use crate::store::StoreError;
+
+/// Values of a query.
+pub type Values<'a> = [&'a (dyn ToSql + Sync)];
+
+/// A query and its values.
+pub type Query<'a> = (&'a str, &'a Values<'a>);
 
 /// Connections of one process. More would not be faster, and a server has only so many.
 const MOST_LINKS: usize = 16;
@@ -291,6 +298,19 @@ impl Link {
     pub async fn all(&self, sql: &str, values: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let statement = self.statement(sql).await?;
         self.answer(self.client().query(&statement, values)).await
+    }
+
+    /// All rows of each query. The queries are sent at once.
+    pub async fn several(&self, queries: &[Query<'_>]) -> Result<Vec<Vec<Row>>> {
+        // Prepared one after the other: when one fails in a transaction, all behind it fail because of that, and what is
+        // told must be the first error.
+        let mut statements = Vec::with_capacity(queries.len());
+        for (sql, _) in queries {
+            statements.push(self.statement(sql).await?);
+        }
+        let sent = statements.iter().zip(queries);
+        try_join_all(sent.map(|(statement, (_, values))| self.answer(self.client().query(statement, values))))
+            .await
     }
 
     /// Writes; returns how many rows that were.

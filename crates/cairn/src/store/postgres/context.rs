@@ -1,67 +1,43 @@
 //! Snapshots of roadmaps: writing them, reading them, and searching their nodes.
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
 use tokio_postgres::Row;
 
 use super::append::PostgresAppend;
-use super::connect::Link;
+use super::connect::{Link, Values};
 use super::derived::node_texts;
-use super::row::{at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, wrong_form};
+use super::record::{self, Ask};
+use super::row::{at, get, number, typed, wrong_form};
 use super::search::count;
 use super::{PostgresStore, Result};
+use crate::store::tables;
 use crate::store::words::{Counted, Query, Weights, Words};
-use crate::store::{
-    ContextHead, ContextRow, NodeHit, PlanAppend, PlanReader, Read, ReadContext, RoadmapHead, StoreError,
-    Terms,
-};
+use crate::store::{Contexts, NodeHit, PlanAppend, PlanReader, RoadmapHead, StoreError, Terms, Visit};
 
 /// How much a match counts in a node's id, label, scope and phase: most in what people call it.
 const WEIGHTS: [f64; 4] = [2.0, 4.0, 1.0, 0.5];
 
-/// The columns that [`read`] reads.
-const HEAD: &str =
-    "SELECT c.seq, c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.salt,
-    c.position, octet_length(s.data)::bigint, e.hash
-  FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no LEFT JOIN snapshot s ON s.no = c.snapshot_no
-    LEFT JOIN entry e ON e.seq = c.seq";
-
-fn read(row: &Row) -> Result<Read<ReadContext>> {
-    let values = || {
-        Ok(ReadContext {
-            head: ContextHead {
-                seq: number(row, 0)?,
-                context_id: number(row, 1)?,
-                roadmap_id: typed(get(row, 2)?, RoadmapId::new)?,
-                content_hash: sha(row, 3)?,
-                node_count: number(row, 4)?,
-                created_at: typed(get(row, 5)?, TryFrom::try_from)?,
-                metadata: None,
-            },
-            metadata: get(row, 6)?,
-            salt: salt(row, 7)?,
-            position: number(row, 8)?,
-            content_length: number_or_none(row, 9)?.unwrap_or(0),
-            entry_hash: sha_or_none(row, 10)?,
-        })
+/// Visits snapshots without their contents.
+fn contexts(ask: Ask<'_>, which: &Contexts<'_>, visit: Visit<'_>) -> Result<()> {
+    let select = tables::select(EntryKind::Snapshot, false);
+    let mut each = |condition: &str, values: &Values<'_>| {
+        record::each(ask, EntryKind::Snapshot, &format!("{select} {condition}"), values, visit)
     };
-    in_row(row, values())
-}
-
-/// The newest snapshots of a roadmap, of all or of those before one, newest first.
-async fn history(
-    link: &Link,
-    roadmap: &str,
-    before: Option<u64>,
-    limit: u64,
-) -> Result<Vec<Read<ReadContext>>> {
-    let sql = format!(
-        "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = $1) AND c.id < $2
-         ORDER BY c.position DESC LIMIT $3"
-    );
-    let rows = link.all(&sql, &[&roadmap, &before.map_or(i64::MAX, at), &at(limit)]).await?;
-    rows.iter().map(read).collect()
+    match which {
+        Contexts::Id(id) => each("WHERE t.id = $1", &[&at(*id)]),
+        Contexts::History { roadmap_id, before, limit } => each(
+            "WHERE t.roadmap_no = (SELECT no FROM roadmap WHERE name = $1) AND t.id < $2
+             ORDER BY t.position DESC LIMIT $3",
+            &[roadmap_id, &before.map_or(i64::MAX, at), &at(*limit)],
+        ),
+        Contexts::Current(roadmap_id) => each(
+            "WHERE t.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name",
+            &[roadmap_id],
+        ),
+    }
 }
 
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
@@ -92,19 +68,8 @@ async fn roadmap(link: &Link, name: &str) -> Result<Option<RoadmapHead>> {
 }
 
 impl PlanReader for PostgresStore {
-    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
-        self.read(async |link| {
-            link.one(&format!("{HEAD} WHERE c.id = $1"), &[&at(id)]).await?.as_ref().map(read).transpose()
-        })
-    }
-
-    fn context_history(
-        &self,
-        roadmap_id: &str,
-        before: Option<u64>,
-        limit: u64,
-    ) -> Result<Vec<Read<ReadContext>>> {
-        self.read(async |link| history(link, roadmap_id, before, limit).await)
+    fn contexts(&self, which: &Contexts<'_>, visit: Visit<'_>) -> Result<()> {
+        contexts(&mut |queries| self.several(queries), which, visit)
     }
 
     fn context_count(&self, roadmap_id: &str) -> Result<u64> {
@@ -116,15 +81,6 @@ impl PlanReader for PostgresStore {
             let total =
                 link.one("SELECT count(*) FROM thought WHERE context_id = $1", &[&at(context_id)]).await?;
             total.map_or(Ok(0), |row| number(&row, 0))
-        })
-    }
-
-    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
-        self.read(async |link| {
-            let sql = format!(
-                "{HEAD} WHERE c.position = r.length - 1 AND ($1::text IS NULL OR r.name = $1) ORDER BY r.name"
-            );
-            link.all(&sql, &[&roadmap_id]).await?.iter().map(read).collect()
         })
     }
 
@@ -206,11 +162,11 @@ impl PlanAppend for PostgresAppend {
         self.wait(async |link| roadmap(link, name).await)
     }
 
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
-        // The entry of a snapshot made in this transaction still waits to be sent.
+    fn newest_context(&mut self, roadmap_id: &str, visit: Visit<'_>) -> Result<()> {
+        // One that was made in this transaction still waits to be sent.
         self.flush()?;
-        let newest = self.wait(async |link| history(link, roadmap_id, None, 1).await)?;
-        Ok(newest.into_iter().next())
+        let newest = Contexts::History { roadmap_id, before: None, limit: 1 };
+        contexts(&mut |queries| self.several(queries), &newest, visit)
     }
 
     fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
@@ -234,26 +190,6 @@ impl PlanAppend for PostgresAppend {
             &[&&hash.0[..], &data],
         )?;
         get(&row.ok_or(StoreError::Lost)?, 0)
-    }
-
-    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
-        self.head.contexts = self.head.contexts.max(row.id);
-        self.bytes += row.metadata.map_or(0, str::len);
-        self.execute(
-            "INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-            &[
-                &at(row.id),
-                &at(row.seq),
-                &row.roadmap_no,
-                &at(row.position),
-                &row.snapshot_no,
-                &at(row.node_count),
-                &row.created_at,
-                &row.metadata,
-                &row.salt.map(|salt| &salt[..]),
-            ],
-        )
     }
 
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {

@@ -248,20 +248,25 @@ impl DerivedWriter for PostgresWriter {
         })
     }
 
-    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>) -> Result<()> {
+    fn keep_fold(&mut self, session_id: &str, fold: FoldRow<'_>, redaction: u64) -> Result<()> {
         self.run(async |link| {
             let FoldRow { seq, v, sha256, state } = fold;
+            // A redaction takes the same lock before it deletes the states of a session, so none comes in between.
+            link.begin().await?;
+            lock(link).await?;
             link.run(
                 "INSERT INTO fold (session_no, seq, v, sha256, state)
                  SELECT e.session_no, e.seq, $3::bigint, $4::bytea, $5::text
                  FROM event e JOIN session s ON s.no = e.session_no WHERE s.name = $1 AND e.seq = $2
+                   AND NOT EXISTS (SELECT 1 FROM redaction r JOIN event o ON o.seq = r.target_seq
+                                   WHERE r.seq > $6 AND o.session_no = e.session_no)
                  ON CONFLICT (session_no) DO UPDATE
                  SET seq = excluded.seq, v = excluded.v, sha256 = excluded.sha256, state = excluded.state
                  WHERE excluded.seq > fold.seq OR excluded.v <> fold.v",
-                &[&session_id, &at(seq), &at(v), &sha256, &state],
+                &[&session_id, &at(seq), &at(v), &sha256, &state, &at(redaction)],
             )
-            .await
-            .map(drop)
+            .await?;
+            link.commit().await
         })
     }
 

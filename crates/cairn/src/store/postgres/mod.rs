@@ -5,7 +5,6 @@
 //! whoever calls waits on the thread it calls from (`wait`).
 
 mod address;
-mod ahead;
 mod append;
 mod audit;
 mod batch;
@@ -17,6 +16,7 @@ mod error;
 mod memory;
 mod needs;
 mod read;
+mod record;
 mod redact;
 mod replica;
 mod review;
@@ -40,11 +40,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::Runtime;
+use tokio_postgres::Row;
 
 use crate::store::{OpenError, Opening, StoreError};
 
 pub use address::Address;
-use connect::{Link, Pool};
+use connect::{Link, Pool, Query};
 use replica::{Needs, Replica};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -111,6 +112,11 @@ impl PostgresStore {
     /// The same for what reads the derived tables.
     fn read_derived<T>(&self, work: impl AsyncFn(&Link) -> Result<T>) -> Result<T> {
         self.wait(self.read_from(Needs::Derived, work))
+    }
+
+    /// Sends queries at once, and returns the rows of each.
+    fn several(&self, queries: &[Query<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.read(async |link| link.several(queries).await)
     }
 
     /// Runs `work` here: what it reads must be as it is now.

@@ -16,7 +16,8 @@ use crate::store::{MemoryHead, Need, ParentLink, SessionHead, TaskHead};
 
 const TASKS: &str = "SELECT name, no, length, head FROM task WHERE name = ANY($1::text[])";
 const SESSIONS: &str = "SELECT name, no, length FROM session WHERE name = ANY($1::text[])";
-const MEMORIES: &str = "SELECT s.name, m.session_no, m.length, m.newest
+const MEMORIES: &str =
+    "SELECT s.name, m.session_no, m.length, m.newest, coalesce((SELECT max(seq) FROM redaction), 0)
   FROM session s JOIN memory m ON m.session_no = s.no WHERE s.name = ANY($1::text[])";
 const PARENTS: &str = "SELECT id, seq, type, session_no, chain_hash FROM thought WHERE id = ANY($1::text[])";
 const KEYS: &str = "SELECT idempotency_key FROM thought WHERE idempotency_key = ANY($1::text[])";
@@ -153,8 +154,12 @@ impl Found {
                 self.sessions.insert(get(row, 0)?, Some(head));
             }
             2 => {
-                let head =
-                    MemoryHead { session_no: get(row, 1)?, length: number(row, 2)?, newest: number(row, 3)? };
+                let head = MemoryHead {
+                    session_no: get(row, 1)?,
+                    length: number(row, 2)?,
+                    newest: number(row, 3)?,
+                    redaction: number(row, 4)?,
+                };
                 self.memories.insert(get(row, 0)?, Some(head));
             }
             3 => {

@@ -11,6 +11,7 @@ use cairn_core::Sha;
 use cairn_core::log::{TileSource, Tiles, root};
 
 use super::connect::Link;
+use super::record::{IN_RANGE, LEAVES};
 use super::replica::Replica;
 use super::row::{at, get, number, sha, wrong_form};
 use super::{PostgresStore, Result};
@@ -28,8 +29,8 @@ const PAGE_BYTES: usize = 2 << 20;
 
 /// The stored hashes of the entries in a range of the log, in order.
 pub async fn leaf_hashes(link: &Link, from: u64, to: u64) -> Result<Vec<Sha>> {
-    let sql = "SELECT hash FROM entry WHERE seq >= $1 AND seq < $2 ORDER BY seq";
-    link.all(sql, &[&at(from), &at(to)]).await?.iter().map(|row| sha(row, 0)).collect()
+    let sql = format!("SELECT leaf_hash FROM {} WHERE {IN_RANGE} ORDER BY seq", *LEAVES);
+    link.all(&sql, &[&at(from), &at(to)]).await?.iter().map(|row| sha(row, 0)).collect()
 }
 
 /// The hashes of a tile, as far as there are.
@@ -106,22 +107,6 @@ impl LogReader for PostgresStore {
 
     fn tile(&self, level: u8, index: u64) -> Result<Vec<Sha>> {
         self.read(async |link| tile(link, level, index).await)
-    }
-
-    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        let sql = "SELECT leaf, hash FROM entry WHERE seq >= $1 AND seq < $2 ORDER BY seq";
-        let mut from = from;
-        while from < to {
-            // An entry holds hashes and labels, no texts.
-            let end = to.min(from + LONGEST_PAGE as u64);
-            let rows = self.read(async |link| link.all(sql, &[&at(from), &at(end)]).await)?;
-            for row in &rows {
-                let bytes = |column| row.try_get::<_, &[u8]>(column).unwrap_or_default();
-                visit(bytes(0), bytes(1));
-            }
-            from = end;
-        }
-        Ok(())
     }
 
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>> {

@@ -1,5 +1,6 @@
 //! Erasing texts, and what is known of those that were erased or sealed.
 
+use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 use tokio_postgres::Row;
@@ -7,34 +8,29 @@ use tokio_postgres::Row;
 use super::append::PostgresAppend;
 use super::connect::{Link, STATEMENT};
 use super::derived::{self, Document};
-use super::row::{at, get, number, typed, wrong_form};
+use super::row::{at, get, number, number_or_none, typed, wrong_form};
 use super::{PostgresStore, Result};
-use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Swept, Target};
+use crate::store::{Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Swept, Target};
 
 /// The tables that an erased text was in.
-const ERASED_FROM: [&str; 4] = ["thought", "brief", "seal", "search"];
+const ERASED_FROM: [&str; 7] = ["thought", "brief", "seal", "search", "event", "body", "fold"];
+
+/// The entries that record the redactions of the records at some positions, each behind the position.
+pub const REDACTIONS: &str =
+    "SELECT r.target_seq, e.seq, e.leaf, e.leaf_hash FROM redaction r JOIN entry e ON e.seq = r.seq
+  WHERE r.target_seq = ANY ($1)";
 
 /// The entry that records the redaction of the record at a position.
 async fn redaction(link: &Link, target_seq: u64) -> Result<Option<RedactionLeaf>> {
-    let sql =
-        "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = $1";
-    let row = link.one(sql, &[&at(target_seq)]).await?;
-    row.map(|row| Ok(RedactionLeaf { seq: number(&row, 0)?, leaf: get(&row, 1)?, hash: get(&row, 2)? }))
-        .transpose()
+    let row = link.one(REDACTIONS, &[&[at(target_seq)].as_slice()]).await?;
+    row.map_or(Ok(None), |row| redaction_leaf(&row, 1))
 }
 
-/// The columns that [`leaves`] reads: `e` is a record's own entry, `r` its redaction and `l` the entry of that.
-pub const LEAVES: &str = "CASE WHEN l.seq IS NOT NULL THEN e.leaf END, l.seq, l.leaf, l.hash";
-
-/// The entries of a record: its own, and that of its redaction. None without a redaction.
-pub fn leaves(row: &Row, first: usize) -> Result<Option<Leaves>> {
-    let Some(own) = get::<Option<Vec<u8>>>(row, first)? else { return Ok(None) };
-    let redaction = RedactionLeaf {
-        seq: number(row, first + 1)?,
-        leaf: get(row, first + 2)?,
-        hash: get(row, first + 3)?,
-    };
-    Ok(Some(Leaves { own, redaction }))
+/// The entry of a redaction: its position, bytes and hash from a column on; none if there is none.
+pub fn redaction_leaf(row: &Row, first: usize) -> Result<Option<RedactionLeaf>> {
+    let Some(seq) = number_or_none(row, first)? else { return Ok(None) };
+    let leaf: String = get(row, first + 1)?;
+    Ok(Some(RedactionLeaf { seq, leaf: leaf.into_bytes(), hash: get(row, first + 2)? }))
 }
 
 /// The key of a sealed content.
@@ -158,13 +154,6 @@ impl RedactionAppend for PostgresAppend {
         self.wait(async |link| redaction(link, target_seq).await)
     }
 
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
-        self.execute(
-            "INSERT INTO redaction (seq, target_seq) VALUES ($1, $2)",
-            &[&(seq as i64), &(target_seq as i64)],
-        )
-    }
-
     fn blank(&mut self, target: &Target) -> Result<()> {
         self.flush()?;
         self.wait(async |link| {
@@ -187,6 +176,33 @@ impl RedactionAppend for PostgresAppend {
             let Some(before) = indexed else { return Ok(()) };
             let after = Document { content: None, metadata: None, ..before.clone() };
             derived::replace(link, covered, &before, &after).await
+        })
+    }
+
+    fn blank_event(&mut self, seq: u64, remains: &str) -> Result<()> {
+        self.flush()?;
+        self.wait(async |link| {
+            derived::lock(link).await?;
+            let sql = "UPDATE event SET body = $2, salt = NULL WHERE seq = $1";
+            link.run(sql, &[&at(seq), &remains]).await?;
+            let sql = "DELETE FROM fold WHERE session_no = (SELECT session_no FROM event WHERE seq = $1)";
+            link.run(sql, &[&at(seq)]).await.map(drop)
+        })
+    }
+
+    fn take_body(&mut self, digest: &Sha, redaction: u64) -> Result<()> {
+        self.flush()?;
+        let quoted = format!("\"{digest}\"");
+        self.wait(async |link| {
+            let sql = "UPDATE body SET data = NULL, redaction = $2 WHERE sha256 = $1 AND redaction IS NULL";
+            if link.run(sql, &[&&digest.0[..], &at(redaction)]).await? == 0 {
+                let sql = "INSERT INTO body (sha256, seq, redaction)
+                           SELECT $1::bytea, min(seq), $2::bigint FROM event
+                           WHERE strpos(body COLLATE \"C\", $3) > 0
+                           HAVING count(*) > 0 ON CONFLICT (sha256) DO NOTHING";
+                link.run(sql, &[&&digest.0[..], &at(redaction), &quoted]).await?;
+            }
+            Ok(())
         })
     }
 

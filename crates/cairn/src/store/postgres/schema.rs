@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cairn_core::entry::{EntryKind, Genesis};
+use cairn_core::entry::{Entry, Genesis, Parts, Record};
 use cairn_core::log::{Edge, leaf_hash};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Error, GenericClient};
 
 use super::address::Address;
+use super::batch::Batch;
 use super::connect::{AGAIN, Pool};
 use super::error::store_error;
-use crate::store::{Birth, OpenError, Opening, StoreError};
+use crate::store::{Birth, Keys, OpenError, Opening, StoreError};
 
 /// The first makes [`FIRST`] of nothing, each of the others the next version. Never edited once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0010_cairn.sql")];
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0011_cairn.sql")];
 
 /// The oldest version that can be read. Those before it were never released.
-const FIRST: i64 = 10;
+const FIRST: i64 = 11;
 
 /// For how long it is tried to bring a schema up to date that others are using.
 const MIGRATING: Duration = Duration::from_secs(60);
@@ -182,18 +183,21 @@ async fn recognise(client: &impl GenericClient, schema: &str) -> Result<i64, Pre
 }
 
 async fn begin_log(client: &impl GenericClient, birth: &Birth) -> Result<(), Error> {
+    let entry = Entry::Genesis(Genesis {
+        origin: birth.origin.as_str().into(),
+        seq: 0,
+        timestamp: birth.timestamp.as_str().into(),
+    });
     let mut leaf = Vec::new();
-    Genesis { origin: birth.origin.as_str().into(), seq: 0, timestamp: birth.timestamp.as_str().into() }
-        .write(&mut leaf);
+    entry.write(&mut leaf);
     let hash = leaf_hash(&leaf);
     let mut edge = Edge::empty();
     edge.push(hash, &mut |_| {});
-    client
-        .execute(
-            "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, $1, $2, $3)",
-            &[&EntryKind::Genesis.as_str(), &leaf, &&hash.0[..]],
-        )
-        .await?;
+    let mut batch = Batch::default();
+    batch.record(&Record { entry, parts: Parts::default() }, &Keys::default(), &hash);
+    if let Some(statement) = batch.statement() {
+        client.execute(&statement.sql, &statement.values).await?;
+    }
     client
         .execute(
             "INSERT INTO log (one, origin, size, root, edge) VALUES (1, $1, 1, $2, $3)",

@@ -1,16 +1,18 @@
 //! Full-text search: an index says which texts may match, the texts say which do and how well.
 
+use std::collections::HashMap;
+
 use cairn_core::thought::SEALED;
 use futures::{TryStreamExt, pin_mut};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connect::Link;
 use super::error::store_error;
 use super::row::{get, number, wrong_form};
-use super::thoughts;
 use super::{PostgresStore, Result};
 use crate::store::words::{Counted, Phrase, Query, Weights, Words};
-use crate::store::{Damage, FoundThought, SearchReader, SearchScope, Terms};
+use crate::store::{FoundThought, SearchReader, SearchScope, Terms};
 
 /// How much a match in the metadata counts beside one in the content.
 const METADATA: f64 = 0.5;
@@ -133,6 +135,17 @@ async fn holding(
     Ok(holding)
 }
 
+/// The passages of thoughts that match, by their positions in the log.
+async fn snippets(link: &Link, query: &Query, seqs: &[i64]) -> Result<HashMap<i64, String>> {
+    let rows = link.all("SELECT seq, content, metadata FROM thought WHERE seq = ANY ($1)", &[&seqs]).await?;
+    let snippet = |row: &Row| {
+        let content = searchable(get(row, 1)?).unwrap_or("");
+        let metadata = get::<Option<&str>>(row, 2)?.unwrap_or("");
+        Ok((get(row, 0)?, query.snippet(&[content, metadata])))
+    };
+    rows.iter().map(snippet).collect()
+}
+
 /// In how many texts a phrase stands, of those that hold its words.
 async fn read(link: &Link, phrase: &Phrase, words: &str) -> Result<u64> {
     let sql = "SELECT t.content, t.metadata FROM search s JOIN thought t ON t.seq = s.seq
@@ -203,22 +216,12 @@ impl SearchReader for PostgresStore {
             ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
             ranked.truncate(limit);
             let seqs: Vec<i64> = ranked.iter().map(|(_, seq)| *seq).collect();
-            let mut thoughts = thoughts::at_places(link, &seqs).await?;
-            let mut hits = Vec::with_capacity(ranked.len());
-            for (rank, seq) in ranked {
-                let read = thoughts.remove(&seq).unwrap_or_else(|| {
-                    Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
-                });
-                let snippet = read.as_ref().map_or_else(
-                    |_| String::new(),
-                    |read| {
-                        let content = if read.thought.sealed { "" } else { read.thought.content.as_str() };
-                        query.snippet(&[content, read.metadata.as_deref().unwrap_or("")])
-                    },
-                );
-                hits.push(FoundThought { read, rank, snippet });
-            }
-            Ok((hits, more))
+            let mut snippets = snippets(link, &query, &seqs).await?;
+            let hit = |(rank, seq): (f64, i64)| {
+                let snippet = snippets.remove(&seq).unwrap_or_default();
+                Ok(FoundThought { seq: seq.try_into().map_err(|_| wrong_form())?, rank, snippet })
+            };
+            Ok((ranked.into_iter().map(hit).collect::<Result<_>>()?, more))
         })
     }
 }

@@ -4,10 +4,10 @@ use tokio_postgres::types::ToSql;
 
 /// Writes rows of one table, as part of a statement: `{rows}` stands for them, `{if}` for the condition under which they
 /// are written.
-pub struct Part {
-    pub sql: &'static str,
+pub struct Part<'p> {
+    pub sql: &'p str,
     /// Of the columns.
-    pub types: &'static [&'static str],
+    pub types: &'p [&'static str],
 }
 
 /// A statement and its values.
@@ -34,7 +34,7 @@ impl<'b> Statement<'b> {
     }
 
     /// Adds a part, if it has rows.
-    pub fn add(&mut self, name: &str, part: &Part, columns: &[&'b dyn Column]) {
+    pub fn add(&mut self, name: &str, part: &Part<'_>, columns: &[&'b dyn List]) {
         let rows = columns[0].rows();
         if rows == 0 {
             return;
@@ -65,13 +65,13 @@ impl<'b> Statement<'b> {
 }
 
 /// The values of a column, of all rows that wait.
-pub trait Column {
+pub trait List {
     fn rows(&self) -> usize;
     fn first(&self) -> &(dyn ToSql + Sync);
     fn all(&self) -> &(dyn ToSql + Sync);
 }
 
-impl<T: ToSql + Sync> Column for Vec<T> {
+impl<T: ToSql + Sync> List for Vec<T> {
     fn rows(&self) -> usize {
         self.len()
     }

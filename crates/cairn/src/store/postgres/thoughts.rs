@@ -1,109 +1,29 @@
-//! Reading thoughts, each with what it takes to hash its log entry again.
+//! Reading thoughts, and moving the heads of their tasks and sessions.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
-use cairn_core::id::{ActionId, BriefId, Subject, ThoughtId};
-use cairn_core::thought::{SEALED, Thought};
-use tokio_postgres::Row;
+use cairn_core::entry::EntryKind;
+use cairn_core::id::ThoughtId;
 use tokio_postgres::types::ToSql;
 
 use super::append::PostgresAppend;
-use super::connect::Link;
+use super::connect::Values;
 use super::context::DECISIONS;
 use super::needs::parent_link;
-use super::read::{FIRST_PAGE, next_page};
-use super::redact::{LEAVES, leaves};
-use super::row::{
-    at, get, in_row, number, number_or_none, salt, sha, sha_or_none, typed, typed_list, typed_or_none,
-};
+use super::record::{self, Ask};
+use super::row::{at, get, number, sha, typed};
 use super::{PostgresStore, Result};
+use crate::store::tables;
 use crate::store::{
-    ListFilter, ParentLink, Read, ReadThought, SessionHead, StoreError, TaskHead, ThoughtAppend,
-    ThoughtReader, ThoughtRow, Thoughts,
+    ListFilter, ParentLink, SessionHead, TaskHead, ThoughtAppend, ThoughtReader, Thoughts, Visit,
 };
 
-/// A query of the columns that [`read`] reads.
+/// A query of thoughts.
 fn thought(condition: &str) -> String {
-    format!(
-        "SELECT t.seq, t.id, t.type, k.name, s.name, t.step_index, p.id, t.agent_id, t.action_id,
-           t.context_id, t.brief_id, t.timestamp, t.content, t.metadata, t.prev_hash, t.hash, t.content_hash,
-           t.chain_hash, t.salt, t.idempotency_key, t.position, e.hash, t.supersedes, t.rejects, t.applies_to, t.source,
-           {LEAVES}
-         FROM thought t LEFT JOIN task k ON k.no = t.task_no LEFT JOIN session s ON s.no = t.session_no
-           LEFT JOIN thought p ON p.seq = t.parent_seq LEFT JOIN entry e ON e.seq = t.seq
-           LEFT JOIN redaction r ON r.target_seq = t.seq
-             AND (t.content IS NULL OR starts_with(t.content, '{SEALED}'))
-           LEFT JOIN entry l ON l.seq = r.seq
-         {condition}"
-    )
+    format!("{} {condition}", tables::select(EntryKind::Thought, true))
 }
 
-fn read(row: &Row) -> Result<Read<ReadThought>> {
-    let values = || {
-        let content: Option<String> = get(row, 12)?;
-        let has_content = content.is_some();
-        let content = content.unwrap_or_default();
-        let sealed = content.starts_with(SEALED);
-        Ok(ReadThought {
-            thought: Thought {
-                seq: number(row, 0)?,
-                id: typed(get(row, 1)?, ThoughtId::new)?,
-                kind: typed(get(row, 2)?, |word: String| word.parse())?,
-                task_id: typed(get(row, 3)?, TryFrom::try_from)?,
-                session_id: typed(get(row, 4)?, TryFrom::try_from)?,
-                step_index: number(row, 5)?,
-                parent_id: typed_or_none(get(row, 6)?, ThoughtId::new)?,
-                agent_id: typed(get(row, 7)?, TryFrom::try_from)?,
-                action_id: typed_or_none(get(row, 8)?, ActionId::new)?,
-                context_id: number_or_none(row, 9)?,
-                brief_id: typed_or_none(get(row, 10)?, BriefId::new)?,
-                supersedes: typed_list(get(row, 22)?, ThoughtId::new)?,
-                rejects: typed_list(get(row, 23)?, ThoughtId::new)?,
-                applies_to: typed_list(get(row, 24)?, Subject::new)?,
-                source: typed(get(row, 25)?, |word: String| word.parse())?,
-                timestamp: typed(get(row, 11)?, TryFrom::try_from)?,
-                sealed,
-                content,
-                redacted: None,
-                metadata: None,
-                prev_hash: sha(row, 14)?,
-                hash: sha(row, 15)?,
-                content_hash: sha(row, 16)?,
-                chain_hash: sha(row, 17)?,
-            },
-            has_content,
-            position: number(row, 20)?,
-            metadata: get(row, 13)?,
-            salt: salt(row, 18)?,
-            idempotency_key: get(row, 19)?,
-            entry_hash: sha_or_none(row, 21)?,
-            leaves: if sealed || !has_content { leaves(row, 26)? } else { None },
-        })
-    };
-    in_row(row, values())
-}
-
-/// The one thought for which `condition` holds.
-pub async fn one(
-    link: &Link,
-    condition: &str,
-    value: &(dyn ToSql + Sync),
-) -> Result<Option<Read<ReadThought>>> {
-    link.one(&thought(&format!("WHERE {condition}")), &[value]).await?.as_ref().map(read).transpose()
-}
-
-/// Thoughts by their positions in the log.
-pub async fn at_places(link: &Link, seqs: &[i64]) -> Result<HashMap<i64, Read<ReadThought>>> {
-    let rows = link.all(&thought("WHERE t.seq = ANY ($1)"), &[&seqs]).await?;
-    rows.iter().map(|row| Ok((get(row, 0)?, read(row)?))).collect()
-}
-
-fn listed(
-    store: &PostgresStore,
-    filter: &ListFilter<'_>,
-    visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-) -> Result<()> {
+fn listed(store: &PostgresStore, filter: &ListFilter<'_>, visit: Visit<'_>) -> Result<()> {
     let kind = filter.kind.map(|kind| kind.as_str());
     let to = filter.to.map(at);
     let mut condition = "WHERE t.seq > $1".to_string();
@@ -135,28 +55,8 @@ fn listed(
         (None, None) => " ORDER BY t.seq LIMIT $2",
     });
     let sql = thought(&condition);
-    let mut after = filter.after.map_or(-1, at);
-    let mut page = FIRST_PAGE;
-    loop {
-        let rows = store.read(async |link| {
-            let mut values: Vec<&(dyn ToSql + Sync)> = vec![&after, &page];
-            values.extend(&names);
-            link.all(&sql, &values).await
-        })?;
-        let mut bytes = 0;
-        for row in &rows {
-            let read = read(row)?;
-            after = get(row, 0)?;
-            bytes += read.as_ref().map_or(0, |read| read.thought.content.len());
-            if visit(read).is_break() {
-                return Ok(());
-            }
-        }
-        if (rows.len() as i64) < page {
-            return Ok(());
-        }
-        page = next_page(page, bytes);
-    }
+    let after = filter.after.map_or(-1, at);
+    record::pages(&mut |queries| store.several(queries), EntryKind::Thought, &sql, after, &names, visit)
 }
 
 /// Lets a later page of a chain start at its place in the chain's index: the cursor is nearly always a record of it.
@@ -173,58 +73,53 @@ fn is_random(id: &str) -> bool {
 }
 
 impl ThoughtReader for PostgresStore {
-    fn thoughts(
-        &self,
-        which: &Thoughts<'_>,
-        visit: &mut dyn FnMut(Read<ReadThought>) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let rows = match which {
-            Thoughts::Listed(filter) => return listed(self, filter, visit),
+    fn thoughts(&self, which: &Thoughts<'_>, visit: Visit<'_>) -> Result<()> {
+        let ask: Ask<'_> = &mut |queries| self.several(queries);
+        let each = |ask: Ask<'_>, condition: &str, values: &Values<'_>, visit: Visit<'_>| {
+            record::each(ask, EntryKind::Thought, &thought(condition), values, visit)
+        };
+        match which {
+            Thoughts::Listed(filter) => listed(self, filter, visit),
+            Thoughts::Id(id) => each(ask, "WHERE t.id = $1", &[id], visit),
             Thoughts::At(seqs) => {
                 let wanted: Vec<i64> = seqs.iter().map(|seq| at(*seq)).collect();
-                let mut found = self.read(async |link| at_places(link, &wanted).await)?;
-                for seq in wanted {
-                    if found.remove(&seq).is_some_and(|read| visit(read).is_break()) {
-                        break;
-                    }
+                let rows = ask(&[(&thought("WHERE t.seq = ANY ($1)"), &[&wanted])])?;
+                let mut found = HashMap::new();
+                for row in rows.iter().flatten() {
+                    found.insert(get::<i64>(row, 0)?, row);
                 }
-                return Ok(());
+                let rows = wanted.iter().filter_map(|seq| found.get(seq).copied());
+                record::visit_rows(ask, EntryKind::Thought, rows, 0, visit).map(drop)
             }
-            Thoughts::Id(id) => self.read(async |link| link.all(&thought("WHERE t.id = $1"), &[id]).await)?,
             Thoughts::PathTo(id) => {
                 // A parent is always older; without that condition, a forged parent could make the path endless.
-                let path = "WITH RECURSIVE path AS (
-                    SELECT seq, parent_seq FROM thought WHERE id = $1
-                    UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
-                    WHERE a.seq < path.seq)";
-                let of_path = thought("WHERE t.seq IN (SELECT seq FROM path) ORDER BY t.seq");
-                let sql = format!("{path} {of_path}");
-                self.read(async |link| link.all(&sql, &[id]).await)?
+                let condition = "WHERE t.seq IN (
+                    WITH RECURSIVE path AS (
+                      SELECT seq, parent_seq FROM thought WHERE id = $1
+                      UNION ALL SELECT a.seq, a.parent_seq FROM path JOIN thought a ON a.seq = path.parent_seq
+                      WHERE a.seq < path.seq)
+                    SELECT seq FROM path) ORDER BY t.seq";
+                each(ask, condition, &[id], visit)
             }
             Thoughts::Action(action_id) => {
-                let sql =
-                    thought("WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq");
-                self.read_derived(async |link| link.all(&sql, &[action_id]).await)?
+                let derived: Ask<'_> =
+                    &mut |queries| self.read_derived(async |link| link.several(queries).await);
+                let condition = "WHERE t.seq IN (SELECT seq FROM action WHERE action_id = $1) ORDER BY t.seq";
+                each(derived, condition, &[action_id], visit)
             }
             Thoughts::OnContext { context_id, limit } => {
-                let sql = thought("WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2");
-                self.read(async |link| link.all(&sql, &[&at(*context_id), &at(*limit)]).await)?
+                let condition = "WHERE t.context_id = $1 ORDER BY t.seq DESC LIMIT $2";
+                each(ask, condition, &[&at(*context_id), &at(*limit)], visit)
             }
             Thoughts::Drifted { roadmap_id, limit } => {
-                let sql = thought(&format!(
+                let condition = format!(
                     "WHERE t.seq IN (
                        SELECT t.seq {DECISIONS} AND c.snapshot_no <> l.snapshot_no ORDER BY t.seq DESC LIMIT $2)
                      ORDER BY t.seq DESC"
-                ));
-                self.read(async |link| link.all(&sql, &[roadmap_id, &at(*limit)]).await)?
-            }
-        };
-        for row in &rows {
-            if visit(read(row)?).is_break() {
-                break;
+                );
+                each(ask, &condition, &[roadmap_id, &at(*limit)], visit)
             }
         }
-        Ok(())
     }
 
     fn ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<ThoughtId>> {
@@ -267,7 +162,7 @@ impl ThoughtAppend for PostgresAppend {
         if let Some(found) = self.found.parent(id) {
             return Ok(found);
         }
-        if self.batch.has_id(id) {
+        if self.batch.has_id(EntryKind::Thought, id) {
             self.flush()?;
         }
         let row =
@@ -277,18 +172,21 @@ impl ThoughtAppend for PostgresAppend {
 
     fn has_thought(&mut self, id: &str) -> Result<bool> {
         // That no two ids of random numbers are the same goes without asking; of any others it must be known.
-        let is_there = "SELECT 1 FROM thought WHERE id = $1";
-        Ok(self.batch.has_id(id) || (!is_random(id) && self.one(is_there, &[&id])?.is_some()))
+        match is_random(id) {
+            true => Ok(self.batch.has_id(EntryKind::Thought, id)),
+            false => self.has_id(EntryKind::Thought, id),
+        }
     }
 
-    fn by_key(&mut self, key: &str) -> Result<Option<Read<ReadThought>>> {
+    fn by_key(&mut self, key: &str, visit: Visit<'_>) -> Result<()> {
         if self.found.is_free(key) {
-            return Ok(None);
+            return Ok(());
         }
         if self.batch.has_key(key) {
             self.flush()?;
         }
-        self.wait(async |link| one(link, "t.idempotency_key = $1", &key).await)
+        let sql = thought("WHERE t.idempotency_key = $1");
+        record::each(&mut |queries| self.several(queries), EntryKind::Thought, &sql, &[&key], visit)
     }
 
     fn add_task(&mut self, name: &str) -> Result<i64> {
@@ -303,20 +201,6 @@ impl ThoughtAppend for PostgresAppend {
         self.head.sessions += 1;
         self.batch.session(self.head.sessions, name);
         Ok(self.head.sessions)
-    }
-
-    fn insert_thought(&mut self, row: &ThoughtRow<'_>) -> Result<()> {
-        // Before the rows are written, where a collision would end the transaction.
-        if self.has_thought(row.id)? {
-            return Err(StoreError::Taken("id"));
-        }
-        self.found.parent(row.id);
-        if let Some(key) = row.idempotency_key {
-            self.found.is_free(key);
-        }
-        self.bytes += row.content.map_or(0, str::len) + row.metadata.map_or(0, str::len);
-        self.batch.thought(row);
-        Ok(())
     }
 
     fn set_task(&mut self, head: &TaskHead) -> Result<()> {

@@ -23,6 +23,7 @@ use super::batch::Batch;
 use super::connect::{AGAIN, ANSWER, Link, PATIENCE, Pool, answered, in_time};
 use super::error::{is_fatal, is_lost, store_error};
 use super::needs::{Found, Question};
+use super::record::LEAVES;
 use super::row::{get, number, sha};
 use super::wait::wait;
 use super::{PostgresStore, Result};
@@ -237,7 +238,8 @@ async fn planned(link: Link) -> Result<Link> {
 async fn look_up(pool: &Pool, seq: i64) -> Result<(Link, i64, Option<Vec<u8>>)> {
     let link = planned(pool.open_at_once().await?).await?;
     let (head, _) = in_time(begin(&link, &Needs::default())).await?;
-    let found = link.one("SELECT hash FROM entry WHERE seq = $1", &[&seq]).await?;
+    let sql = format!("SELECT leaf_hash FROM {} WHERE seq = $1", *LEAVES);
+    let found = link.one(&sql, &[&seq]).await?;
     link.run("UPDATE log SET fence = fence + 1", &[]).await?;
     link.take_warning();
     answered(link.client().batch_execute("COMMIT")).await?;

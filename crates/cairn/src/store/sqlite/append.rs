@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cairn_core::Sha;
-use cairn_core::entry::EntryKind;
 use cairn_core::log::Edge;
 use rusqlite::config::DbConfig;
 use rusqlite::{
@@ -14,7 +13,7 @@ use rusqlite::{
 
 use super::error::store_error;
 use super::place::Place;
-use super::{SqliteStore, redact, wait_for_turn};
+use super::{SqliteStore, chains, derived, record, redact, wait_for_turn};
 use crate::store::{Append, LogAppend, Needs, Result, StoreError, StoreWriter};
 
 /// How long others are waited for before it is said that nothing can be written now.
@@ -95,25 +94,16 @@ pub struct SqliteAppend<'a> {
     pub transaction: &'a Transaction<'a>,
     /// What runs for every thought is looked up once a transaction.
     pub thought: CachedStatement<'a>,
-    entry: CachedStatement<'a>,
+    /// The last entry that the tables of chains cover, once it was read.
+    chained: Option<u64>,
     /// Whether something was erased.
     pub erased: bool,
 }
 
 impl<'a> SqliteAppend<'a> {
     fn new(transaction: &'a Transaction<'a>) -> rusqlite::Result<SqliteAppend<'a>> {
-        Ok(SqliteAppend {
-            transaction,
-            thought: transaction.prepare_cached(
-                "INSERT INTO thought (seq, id, type, task_no, position, session_no, step_index, parent_seq, agent_id,
-                   action_id, context_id, brief_id, supersedes, rejects, applies_to, source, timestamp, content,
-                   metadata, salt, idempotency_key, prev_hash, hash, content_hash, chain_hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                   ?21, ?22, ?23, ?24, ?25)",
-            )?,
-            entry: transaction.prepare_cached("INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)")?,
-            erased: false,
-        })
+        let thought = record::insert_thought(transaction)?;
+        Ok(SqliteAppend { transaction, thought, chained: None, erased: false })
     }
 
     pub fn execute(&self, sql: &str, values: impl rusqlite::Params) -> Result<()> {
@@ -142,33 +132,37 @@ impl LogAppend for SqliteAppend<'_> {
         let edge = |row: &Row<'_>| {
             let edge = Edge::from_bytes(row.get(0)?, row.get_ref(1)?.as_blob()?);
             let root = Sha(row.get(2)?);
-            Ok(edge.filter(|edge| edge.root() == root))
+            let chained: Option<i64> = row.get(3)?;
+            Ok(edge.filter(|edge| edge.root() == root).map(|edge| (edge, chained)))
         };
-        self.one("SELECT size, edge, root FROM log", [], edge)?
+        let (edge, chained) = self
+            .one("SELECT size, edge, root, (SELECT chained FROM derived) FROM log", [], edge)?
             .flatten()
-            .ok_or_else(|| StoreError::Damaged("the head of the log cannot be read".into()))
-    }
-
-    fn leaf(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {
-        self.one("SELECT leaf FROM entry WHERE seq = ?1", [seq], |row| row.get(0))
+            .ok_or_else(|| StoreError::Damaged("the head of the log cannot be read".into()))?;
+        self.chained = chained.and_then(|chained| u64::try_from(chained).ok());
+        Ok(edge)
     }
 
     fn is_keyed(&mut self) -> Result<bool> {
-        // The second condition lets the small index be used.
-        let sql =
-            "SELECT 1 FROM entry WHERE kind = 'key' AND kind IN ('continuation', 'key', 'redaction') LIMIT 1";
-        self.one(sql, [], |_| Ok(())).map(|found| found.is_some())
-    }
-
-    fn insert_entry(&mut self, seq: u64, kind: EntryKind, leaf: &[u8], hash: &Sha) -> Result<()> {
-        self.entry.execute(params![seq, kind.as_str(), leaf, &hash.0[..]]).map(drop).map_err(store_error)
+        self.one("SELECT 1 FROM entry WHERE kind = 'key' LIMIT 1", [], |_| Ok(()))
+            .map(|found| found.is_some())
     }
 
     fn set_log(&mut self, edge: &Edge) -> Result<()> {
         self.execute(
             "UPDATE log SET size = ?1, root = ?2, edge = ?3",
             params![edge.size(), &edge.root().0[..], edge.to_bytes()],
-        )
+        )?;
+        let newest = edge.size().saturating_sub(1);
+        match self.chained {
+            Some(chained) if newest > chained.saturating_add(chains::MOST_UNCOVERED) => {
+                derived::cover_chains(self.transaction, chained, newest, chains::AT_A_TIME)
+                    .map_err(store_error)?;
+                self.chained = None;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn insert_checkpoint(&mut self, size: u64, note: &str) -> Result<()> {
@@ -183,10 +177,11 @@ impl LogAppend for SqliteAppend<'_> {
 
 #[cfg(test)]
 mod tests {
+    use cairn_core::entry::{Entry, Genesis, Parts, Record};
     use cairn_core::time::Timestamp;
 
     use super::*;
-    use crate::store::{Birth, Durability, Opening};
+    use crate::store::{Birth, Durability, Keys, Opening};
 
     /// A limit on pages makes SQLite report exactly what it reports when the disk is full.
     #[test]
@@ -204,7 +199,15 @@ mod tests {
         connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
         let mut writer = SqliteWriter { connection, place: store.place.clone(), wrote: store.wrote.clone() };
         let mut fill = |tx: &mut dyn Append| {
-            (0..1000).try_for_each(|i| tx.insert_entry(100 + i, EntryKind::Key, &[7; 1000], &Sha::ZERO))
+            (0..1000).try_for_each(|i| {
+                let entry = Entry::Genesis(Genesis {
+                    seq: 100 + i,
+                    origin: "x".repeat(1000).into(),
+                    timestamp: "".into(),
+                });
+                let record = Record { entry, parts: Parts::default() };
+                tx.insert(&record, &Keys::default(), &Sha::ZERO)
+            })
         };
         assert_eq!(writer.transaction(&Needs::default(), &mut fill), Err(StoreError::DiskFull));
         let left: i64 =

@@ -6,8 +6,9 @@ use cairn_core::Sha;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::chains::{self, Chain};
 use super::fts5::{self, Difference, Flaw};
-use crate::store::{Cause, Finding, Reason};
+use crate::store::{Cause, ChainKey, ChainSums, Finding, Reason};
 
 /// The numbers that heads are made of.
 const NUMBERS: [(&str, &str); 5] = [
@@ -44,9 +45,15 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
         return Ok(());
     }
     let mut tasks = connection.prepare(
-        "SELECT * FROM (
-           SELECT name, length, (SELECT count(*) FROM thought WHERE task_no = no) AS counted, head,
-             (SELECT hash FROM thought WHERE task_no = no AND position = length - 1) AS newest FROM task)
+        "WITH uncovered AS MATERIALIZED (
+           SELECT task_no, count(*) AS thoughts, max(seq) AS newest FROM thought
+           WHERE seq > (SELECT chained FROM derived) GROUP BY task_no)
+         SELECT * FROM (
+           SELECT name, length,
+             (SELECT count(*) FROM task_thought c WHERE c.task_no = no) + coalesce(u.thoughts, 0) AS counted, head,
+             (SELECT hash FROM thought WHERE position = length - 1 AND seq = coalesce(u.newest,
+               (SELECT c.seq FROM task_thought c WHERE c.task_no = no AND c.position = length - 1))) AS newest
+           FROM task LEFT JOIN uncovered u ON u.task_no = no)
          WHERE length IS NOT counted OR head IS NOT newest",
     )?;
     let mut rows = tasks.query([])?;
@@ -63,14 +70,21 @@ pub fn heads(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlit
                 )
                 .field("head", newest, head)
                 .unless(Cause::Of("task", name))
+                .unless(Cause::Table("task_thought"))
+                .unless(Cause::Index("task_thought"))
                 .unless(Cause::Index("thought")),
             );
         }
     }
     let mut sessions = connection.prepare(
-        "SELECT * FROM (
-           SELECT name, length, (SELECT count(*) FROM thought WHERE session_no = no) AS counted,
-             (SELECT count(*) FROM memory WHERE session_no = no) AS remembered FROM session)
+        "WITH uncovered AS MATERIALIZED (
+           SELECT session_no, count(*) AS thoughts FROM thought
+           WHERE seq > (SELECT chained FROM derived) GROUP BY session_no)
+         SELECT * FROM (
+           SELECT name, length,
+             (SELECT count(*) FROM session_thought c WHERE c.session_no = no) + coalesce(u.thoughts, 0) AS counted,
+             (SELECT count(*) FROM memory m WHERE m.session_no = no) AS remembered
+           FROM session LEFT JOIN uncovered u ON u.session_no = no)
          WHERE length IS NOT counted OR (length = 0 AND remembered = 0)",
     )?;
     let mut rows = sessions.query([])?;
@@ -149,8 +163,13 @@ fn length_differs(
         };
         let reason = if counted < length { Reason::MissingRecord } else { Reason::IndexMismatch };
         let finding = Finding::new(reason, table, message).field("length", counted, length);
-        let rows = if table == "roadmap" { "context" } else { "thought" };
-        visit(finding.unless(Cause::Of(table, name)).unless(Cause::Index(rows)));
+        let rows = match table {
+            "task" => ["thought", "task_thought"],
+            "session" => ["thought", "session_thought"],
+            _ => ["context", "roadmap"],
+        };
+        let finding = rows.into_iter().fold(finding, |finding, rows| finding.unless(Cause::Index(rows)));
+        visit(finding.unless(Cause::Of(table, name)).unless(Cause::Table(rows[1])));
     }
     Ok(())
 }
@@ -167,6 +186,79 @@ fn hash(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
         Some(Err(_)) => "not a hash".to_string(),
         None => "nothing".to_string(),
     })
+}
+
+/// Sums over the tables of chains.
+pub fn chain_sums(connection: &Connection, key: &ChainKey) -> rusqlite::Result<ChainSums> {
+    let mut sums = ChainSums::default();
+    for (Chain { table, owner, place, .. }, add) in [
+        (chains::TASK, ChainSums::add_to_task as fn(&mut ChainSums, &ChainKey, i64, i64, i64)),
+        (chains::SESSION, ChainSums::add_to_session),
+    ] {
+        let mut statement = connection.prepare(&format!("SELECT {owner}, {place}, seq FROM {table}"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            // A value of another type is not what any thought adds.
+            let number = |column| row.get_ref(column).map(|value| value.as_i64().unwrap_or(i64::MIN));
+            add(&mut sums, key, number(0)?, number(1)?, number(2)?);
+        }
+    }
+    Ok(sums)
+}
+
+/// Compares the tables of chains with the thoughts that they cover, row by row.
+pub fn chains(connection: &Connection, visit: &mut dyn FnMut(Finding)) -> rusqlite::Result<()> {
+    for Chain { table, labels, owner, place } in [chains::TASK, chains::SESSION] {
+        let covers = format!(
+            "SELECT count(*), min(t.seq) FROM thought t WHERE t.seq <= (SELECT chained FROM derived) AND NOT EXISTS (
+               SELECT 1 FROM {table} c WHERE c.{owner} = t.{owner} AND c.{place} = t.{place} AND c.seq = t.seq)"
+        );
+        let stands = format!(
+            "SELECT count(*), min(c.seq) FROM {table} c WHERE c.seq > (SELECT chained FROM derived) OR NOT EXISTS (
+               SELECT 1 FROM thought t WHERE t.seq = c.seq AND t.{owner} = c.{owner} AND t.{place} = c.{place})"
+        );
+        let counted = |sql: &str| -> rusqlite::Result<(u64, Value)> {
+            connection.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        };
+        let (lacking, first) = counted(&covers)?;
+        let (strange, other) = counted(&stands)?;
+        let what = match (lacking, strange) {
+            (0, 0) => "has a row twice, or a value that is no number".to_string(),
+            (0, _) => format!("has {} that no thought stands for", rows(strange)),
+            _ => format!("lacks {} of the thoughts that it covers", rows(lacking)),
+        };
+        if (lacking, strange) == (0, 0) && is_sound(connection, table)? {
+            continue;
+        }
+        let message = format!(
+            "table `{table}`, which finds the thoughts of a {labels}, {what}; `cairn doctor --rebuild` restores it"
+        );
+        let finding = Finding::new(Reason::IndexMismatch, table, message).unless(Cause::Index(table));
+        // If the thought itself was changed, its own finding says so.
+        let place = if lacking > 0 { first } else { other };
+        let seq = match place {
+            Value::Integer(seq) => u64::try_from(seq).ok(),
+            _ => None,
+        };
+        visit(match seq {
+            Some(seq) => finding.at(seq).unless(Cause::Entry(seq)),
+            None => finding,
+        });
+    }
+    Ok(())
+}
+
+/// Whether a table of chains has as many rows as thoughts that it covers.
+fn is_sound(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM {table})
+           = (SELECT count(*) FROM thought WHERE seq <= (SELECT chained FROM derived))"
+    );
+    connection.query_row(&sql, [], |row| row.get(0))
+}
+
+fn rows(count: u64) -> String {
+    if count == 1 { "a row".to_string() } else { format!("{count} rows") }
 }
 
 /// Compares both search indexes with the texts they cover.

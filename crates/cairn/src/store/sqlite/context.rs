@@ -1,65 +1,44 @@
 //! Snapshots of roadmaps: writing them, reading them, and the documents of their nodes.
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::id::RoadmapId;
 use cairn_core::roadmap::Node;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
 
 use super::SqliteStore;
 use super::append::SqliteAppend;
-use super::error::{in_row, store_error};
+use super::error::store_error;
 use super::fts5;
 use super::read::typed;
+use super::record;
 use super::search::any_of;
+use crate::store::tables;
 use crate::store::{
-    ContextHead, ContextRow, MATCH_END, MATCH_START, NodeHit, PlanAppend, PlanReader, Read, ReadContext,
-    Result, RoadmapHead, Terms, passage,
+    Contexts, MATCH_END, MATCH_START, NodeHit, PlanAppend, PlanReader, Result, RoadmapHead, Terms, Visit,
+    passage,
 };
 
-/// The columns that [`read`] reads.
-const HEAD: &str =
-    "SELECT c.seq, c.id, r.name, s.content_hash, c.node_count, c.created_at, c.metadata, c.salt,
-    c.position, octet_length(s.data), e.hash
-  FROM context c LEFT JOIN roadmap r ON r.no = c.roadmap_no LEFT JOIN snapshot s ON s.no = c.snapshot_no
-    LEFT JOIN entry e ON e.seq = c.seq";
-
-fn read(row: &Row<'_>) -> rusqlite::Result<Read<ReadContext>> {
-    let values = || {
-        Ok(ReadContext {
-            head: ContextHead {
-                seq: row.get(0)?,
-                context_id: row.get(1)?,
-                roadmap_id: typed(row.get(2)?, RoadmapId::new)?,
-                content_hash: Sha(row.get(3)?),
-                node_count: row.get(4)?,
-                created_at: typed(row.get(5)?, TryFrom::try_from)?,
-                metadata: None,
-            },
-            metadata: row.get(6)?,
-            salt: row.get(7)?,
-            position: row.get(8)?,
-            content_length: row.get::<_, Option<u64>>(9)?.unwrap_or(0),
-            entry_hash: row.get::<_, Option<[u8; 32]>>(10)?.map(Sha),
-        })
+/// Visits snapshots without their contents.
+fn contexts(connection: &Connection, which: &Contexts<'_>, visit: Visit<'_>) -> rusqlite::Result<()> {
+    let select = tables::select(EntryKind::Snapshot, false);
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let mut each = |condition: &str, values: &[&dyn ToSql]| {
+        record::each(connection, EntryKind::Snapshot, &format!("{select} {condition}"), values, visit)
+            .map(drop)
     };
-    in_row(row, values())
-}
-
-/// The newest snapshots of a roadmap, of all or of those before one, newest first.
-fn history(
-    connection: &Connection,
-    roadmap: &str,
-    before: Option<u64>,
-    limit: u64,
-) -> rusqlite::Result<Vec<Read<ReadContext>>> {
-    let before = before.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
-    connection
-        .prepare_cached(&format!(
-            "{HEAD} WHERE c.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1) AND (?2 IS NULL OR c.id < ?2)
-             ORDER BY c.position DESC LIMIT ?3"
-        ))?
-        .query_map(params![roadmap, before, limit], read)?
-        .collect()
+    match which {
+        Contexts::Id(id) => each("WHERE t.id = ?1", &[&number(*id)]),
+        Contexts::History { roadmap_id, before, limit } => each(
+            "WHERE t.roadmap_no = (SELECT no FROM roadmap WHERE name = ?1) AND (?2 IS NULL OR t.id < ?2)
+             ORDER BY t.position DESC LIMIT ?3",
+            &[roadmap_id, &before.map(number), &number(*limit)],
+        ),
+        Contexts::Current(roadmap_id) => each(
+            "WHERE t.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name",
+            &[roadmap_id],
+        ),
+    }
 }
 
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
@@ -133,19 +112,8 @@ pub fn clear_nodes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 impl PlanReader for SqliteStore {
-    fn context(&self, id: u64) -> Result<Option<Read<ReadContext>>> {
-        self.read(|connection| {
-            connection.prepare_cached(&format!("{HEAD} WHERE c.id = ?1"))?.query_row([id], read).optional()
-        })
-    }
-
-    fn context_history(
-        &self,
-        roadmap_id: &str,
-        before: Option<u64>,
-        limit: u64,
-    ) -> Result<Vec<Read<ReadContext>>> {
-        self.read(|connection| history(connection, roadmap_id, before, limit))
+    fn contexts(&self, which: &Contexts<'_>, visit: Visit<'_>) -> Result<()> {
+        self.read(|connection| contexts(connection, which, visit))
     }
 
     fn context_count(&self, roadmap_id: &str) -> Result<u64> {
@@ -158,17 +126,6 @@ impl PlanReader for SqliteStore {
             connection
                 .prepare_cached("SELECT count(*) FROM thought WHERE context_id = ?1")?
                 .query_row([context_id], |row| row.get(0))
-        })
-    }
-
-    fn current_plans(&self, roadmap_id: Option<&str>) -> Result<Vec<Read<ReadContext>>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached(&format!(
-                    "{HEAD} WHERE c.position = r.length - 1 AND (?1 IS NULL OR r.name = ?1) ORDER BY r.name"
-                ))?
-                .query_map([roadmap_id], read)?
-                .collect()
         })
     }
 
@@ -239,9 +196,9 @@ impl PlanAppend for SqliteAppend<'_> {
         roadmap(self.transaction, name).map_err(store_error)
     }
 
-    fn newest_context(&mut self, roadmap_id: &str) -> Result<Option<Read<ReadContext>>> {
-        let newest = history(self.transaction, roadmap_id, None, 1).map_err(store_error)?;
-        Ok(newest.into_iter().next())
+    fn newest_context(&mut self, roadmap_id: &str, visit: Visit<'_>) -> Result<()> {
+        let newest = Contexts::History { roadmap_id, before: None, limit: 1 };
+        contexts(self.transaction, &newest, visit).map_err(store_error)
     }
 
     fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
@@ -263,21 +220,6 @@ impl PlanAppend for SqliteAppend<'_> {
             params![&hash.0[..], data],
         )?;
         Ok(self.transaction.last_insert_rowid())
-    }
-
-    fn insert_context(&mut self, row: &ContextRow<'_>) -> Result<()> {
-        self.execute("INSERT INTO context (id, seq, roadmap_no, position, snapshot_no, node_count, created_at, metadata, salt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
-            row.id,
-            row.seq,
-            row.roadmap_no,
-            row.position,
-            row.snapshot_no,
-            row.node_count,
-            row.created_at,
-            row.metadata,
-            row.salt.map(|salt| &salt[..]),
-        ])
     }
 
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()> {

@@ -1,8 +1,8 @@
 //! What SQLite reports, in Cairn's words.
 
-use rusqlite::{Error, ErrorCode, Row, ffi};
+use rusqlite::{Error, ErrorCode, ffi};
 
-use crate::store::{Damage, Read, StoreError};
+use crate::store::StoreError;
 
 /// Whether another connection held the lock that was needed.
 pub fn is_busy(error: &Error) -> bool {
@@ -48,19 +48,6 @@ pub fn store_error(error: Error) -> StoreError {
         },
         // A column that holds another type than it was written with.
         None => StoreError::Damaged("a stored value has the wrong form".into()),
-    }
-}
-
-/// A row whose values have the wrong form is damage to the record at the position in its first column; anything else is
-/// trouble with the database.
-pub fn in_row<T>(row: &Row<'_>, read: rusqlite::Result<T>) -> rusqlite::Result<Read<T>> {
-    match read {
-        Ok(value) => Ok(Ok(value)),
-        Err(error) if error.sqlite_error_code().is_some() => Err(error),
-        Err(_) => {
-            let what = "a stored value has the wrong form";
-            Ok(Err(row.get(0).map_or_else(|_| Damage::new(what), |seq| Damage::at(seq, what))))
-        }
     }
 }
 

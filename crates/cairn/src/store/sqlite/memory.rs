@@ -1,38 +1,46 @@
 //! Working memory: events of sessions, the contents they name, stored briefs.
 
 use cairn_core::Sha;
-use cairn_core::id::{BriefId, SessionId};
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use cairn_core::entry::EntryKind;
+use rusqlite::{Connection, OptionalExtension, Params, params};
 
 use super::SqliteStore;
 use super::append::SqliteAppend;
-use super::error::{in_row, store_error};
-use super::read::typed;
-use super::redact;
-use crate::store::{
-    BriefRow, EventRow, EventText, FoldRow, MemoryAppend, MemoryHead, MemoryReader, Read, ReadBrief,
-    ReadEvent, Result,
-};
+use super::error::store_error;
+use super::record;
+use super::redact::redaction_leaf;
+use crate::store::tables;
+use crate::store::{FoldRow, MemoryAppend, MemoryHead, MemoryReader, ReadBody, Result, Visit};
 
 /// How far a session's memory has come; none if it has none.
 fn head(connection: &Connection, session_id: &str) -> rusqlite::Result<Option<MemoryHead>> {
     connection
         .prepare_cached(
-            "SELECT m.session_no, m.length, m.newest FROM memory m JOIN session s ON s.no = m.session_no
+            "SELECT m.session_no, m.length, m.newest, coalesce((SELECT max(seq) FROM redaction), 0) FROM memory m JOIN session s ON s.no = m.session_no
              WHERE s.name = ?1",
         )?
         .query_row([session_id], |row| {
-            Ok(MemoryHead { session_no: row.get(0)?, length: row.get(1)?, newest: row.get(2)? })
+            Ok(MemoryHead {
+                session_no: row.get(0)?,
+                length: row.get(1)?,
+                newest: row.get(2)?,
+                redaction: row.get(3)?,
+            })
         })
         .optional()
 }
 
-/// The columns of an event that readers get.
-const EVENT: &str =
-    "SELECT e.seq, s.name, e.position, e.turn, e.kind, e.v, e.created_at, e.body, e.idempotency_key,
-    l.hash
-  FROM event e LEFT JOIN session s ON s.no = e.session_no LEFT JOIN entry l ON l.seq = e.seq";
+/// Runs a query for which `condition` follows the selection of records of one kind.
+fn each(
+    connection: &Connection,
+    kind: EntryKind,
+    condition: &str,
+    values: impl Params,
+    visit: Visit<'_>,
+) -> rusqlite::Result<()> {
+    let select = tables::select(kind, true);
+    record::each(connection, kind, &format!("{select} {condition}"), values, visit).map(drop)
+}
 
 /// Visits the events of a session after one position of the log and up to another, in order.
 pub fn events(
@@ -40,64 +48,16 @@ pub fn events(
     session_id: &str,
     after: u64,
     to: u64,
-    visit: &mut dyn FnMut(EventText<'_>) -> bool,
+    visit: Visit<'_>,
 ) -> rusqlite::Result<()> {
     // `after` is nearly always an event of this session: then the index leads there, past all earlier ones.
-    let mut statement = connection.prepare_cached(&format!(
-        "{EVENT} WHERE e.session_no = (SELECT no FROM session WHERE name = ?1) AND e.seq > ?2 AND e.seq <= ?3
-           AND e.position >= coalesce((SELECT a.position FROM event a JOIN session n ON n.no = a.session_no
+    let condition =
+        "WHERE t.session_no = (SELECT no FROM session WHERE name = ?1) AND t.seq > ?2 AND t.seq <= ?3
+           AND t.position >= coalesce((SELECT a.position FROM event a JOIN session n ON n.no = a.session_no
              WHERE a.seq = ?2 AND n.name = ?1), 0)
-         ORDER BY e.position"
-    ))?;
+         ORDER BY t.position";
     let [after, to] = [after, to].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
-    let mut rows = statement.query(params![session_id, after, to])?;
-    while let Some(row) = rows.next()? {
-        // A value of another type becomes an empty one, which no hash of an entry matches.
-        let text = |column| row.get_ref(column).map(|value| value.as_str().unwrap_or_default());
-        let event = EventText {
-            seq: row.get(0)?,
-            session_id: text(1)?,
-            position: row.get(2)?,
-            turn: row.get(3)?,
-            kind: text(4)?,
-            v: row.get(5)?,
-            created_at: text(6)?,
-            body: text(7)?,
-            idempotency_key: match row.get_ref(8)? {
-                ValueRef::Null => None,
-                value => Some(value.as_str().unwrap_or_default()),
-            },
-            entry_hash: row.get_ref(9)?.as_blob().unwrap_or_default(),
-        };
-        if !visit(event) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The columns that [`read_brief`] reads.
-const BRIEF: &str = "SELECT b.seq, b.id, s.name, b.node, b.turn, b.created_at, b.hash, b.data, e.hash
-  FROM brief b LEFT JOIN session s ON s.no = b.session_no LEFT JOIN entry e ON e.seq = b.seq";
-
-fn read_brief(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<Read<ReadBrief>> {
-    let values = || {
-        let (seq, data): (u64, Option<String>) = (row.get(0)?, row.get(7)?);
-        let leaves = if data.is_none() { redact::leaves(connection, seq)? } else { None };
-        Ok(ReadBrief {
-            seq,
-            id: typed(row.get(1)?, BriefId::new)?,
-            session_id: typed(row.get(2)?, SessionId::new)?,
-            node: row.get(3)?,
-            turn: row.get(4)?,
-            created_at: typed(row.get(5)?, TryFrom::try_from)?,
-            hash: Sha(row.get(6)?),
-            data,
-            entry_hash: row.get::<_, Option<[u8; 32]>>(8)?.map(Sha),
-            leaves,
-        })
-    };
-    in_row(row, values())
+    each(connection, EntryKind::Event, condition, params![session_id, after, to], visit)
 }
 
 impl MemoryReader for SqliteStore {
@@ -105,13 +65,7 @@ impl MemoryReader for SqliteStore {
         self.read(|connection| head(connection, session_id))
     }
 
-    fn events(
-        &self,
-        session_id: &str,
-        after: u64,
-        to: u64,
-        visit: &mut dyn FnMut(EventText<'_>) -> bool,
-    ) -> Result<()> {
+    fn events(&self, session_id: &str, after: u64, to: u64, visit: Visit<'_>) -> Result<()> {
         self.read(|connection| events(connection, session_id, after, to, visit))
     }
 
@@ -134,58 +88,42 @@ impl MemoryReader for SqliteStore {
         })
     }
 
-    fn event_by_key(&self, key: &str) -> Result<Option<Read<ReadEvent>>> {
+    fn event_by_key(&self, key: &str, visit: Visit<'_>) -> Result<()> {
         self.read(|connection| {
-            let read = |row: &Row<'_>| {
-                Ok(ReadEvent {
-                    seq: row.get(0)?,
-                    session_id: typed(row.get(1)?, SessionId::new)?,
-                    position: row.get(2)?,
-                    turn: row.get(3)?,
-                    kind: row.get(4)?,
-                    v: row.get(5)?,
-                    created_at: typed(row.get(6)?, TryFrom::try_from)?,
-                    body: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
-                    idempotency_key: row.get(8)?,
-                    entry_hash: row.get::<_, Option<Vec<u8>>>(9)?.unwrap_or_default(),
+            each(connection, EntryKind::Event, "WHERE t.idempotency_key = ?1", [key], visit)
+        })
+    }
+
+    fn body(&self, digest: &Sha) -> Result<Option<ReadBody>> {
+        self.read(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT b.data, e.seq, e.leaf, e.leaf_hash FROM body b LEFT JOIN entry e ON e.seq = b.redaction
+                     WHERE b.sha256 = ?1",
+                )?
+                .query_row([&digest.0[..]], |row| {
+                    Ok(match row.get(0)? {
+                        Some(data) => ReadBody::Data(data),
+                        None => ReadBody::Gone(redaction_leaf(row, 1)?),
+                    })
                 })
-            };
-            connection
-                .prepare_cached(&format!("{EVENT} WHERE e.idempotency_key = ?1"))?
-                .query_row([key], |row| in_row(row, read(row)))
                 .optional()
         })
     }
 
-    fn body(&self, digest: &Sha) -> Result<Option<String>> {
-        self.read(|connection| {
-            connection
-                .prepare_cached("SELECT data FROM body WHERE sha256 = ?1")?
-                .query_row([&digest.0[..]], |row| row.get(0))
-                .optional()
-                .map(Option::flatten)
-        })
+    fn brief(&self, id: &str, visit: Visit<'_>) -> Result<()> {
+        self.read(|connection| each(connection, EntryKind::Brief, "WHERE t.id = ?1", [id], visit))
     }
 
-    fn brief(&self, id: &str) -> Result<Option<Read<ReadBrief>>> {
+    fn briefs(&self, session_id: Option<&str>, limit: u64, visit: Visit<'_>) -> Result<()> {
+        let condition = match session_id {
+            Some(_) => {
+                "WHERE t.session_no = (SELECT no FROM session WHERE name = ?2) ORDER BY t.seq DESC LIMIT ?1"
+            }
+            None => "WHERE ?2 IS NULL ORDER BY t.seq DESC LIMIT ?1",
+        };
         self.read(|connection| {
-            connection
-                .prepare_cached(&format!("{BRIEF} WHERE b.id = ?1"))?
-                .query_row([id], |row| read_brief(connection, row))
-                .optional()
-        })
-    }
-
-    fn briefs(&self, session_id: Option<&str>, limit: u64) -> Result<Vec<Read<ReadBrief>>> {
-        self.read(|connection| {
-            let of_session = match session_id {
-                Some(_) => "WHERE b.session_no = (SELECT no FROM session WHERE name = ?2)",
-                None => "WHERE ?2 IS NULL",
-            };
-            connection
-                .prepare_cached(&format!("{BRIEF} {of_session} ORDER BY b.seq DESC LIMIT ?1"))?
-                .query_map(params![limit, session_id], |row| read_brief(connection, row))?
-                .collect()
+            each(connection, EntryKind::Brief, condition, params![limit, session_id], visit)
         })
     }
 }
@@ -206,49 +144,29 @@ impl MemoryAppend for SqliteAppend<'_> {
         })
     }
 
-    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
-        self.one("SELECT session_no FROM brief WHERE id = ?1", [id], |row| row.get(0))
+    fn body_redaction(&mut self, digest: &Sha) -> Result<Option<u64>> {
+        let sql = "SELECT redaction FROM body WHERE sha256 = ?1 AND data IS NULL";
+        self.one(sql, [&digest.0[..]], |row| row.get(0)).map(Option::flatten)
     }
 
-    fn insert_event(&mut self, row: &EventRow<'_>) -> Result<()> {
-        self.execute(
-            "INSERT INTO event (seq, session_no, position, turn, kind, v, created_at, body, idempotency_key)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                row.seq,
-                row.session_no,
-                row.position,
-                row.turn,
-                row.kind,
-                row.v,
-                row.created_at,
-                row.body,
-                row.idempotency_key,
-            ],
-        )
+    fn naming(&mut self, digest: &Sha) -> Result<Vec<u64>> {
+        let naming = || {
+            self.transaction
+                .prepare_cached("SELECT seq FROM event WHERE instr(body, ?1) > 0 ORDER BY seq")?
+                .query_map([format!("\"{digest}\"")], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()
+        };
+        naming().map_err(store_error)
+    }
+
+    fn brief_session(&mut self, id: &str) -> Result<Option<i64>> {
+        self.one("SELECT session_no FROM brief WHERE id = ?1", [id], |row| row.get(0))
     }
 
     fn insert_body(&mut self, digest: &Sha, seq: u64, data: &str) -> Result<()> {
         self.execute(
             "INSERT INTO body (sha256, seq, data) VALUES (?1, ?2, ?3)",
             params![&digest.0[..], seq, data],
-        )
-    }
-
-    fn insert_brief(&mut self, row: &BriefRow<'_>) -> Result<()> {
-        self.execute(
-            "INSERT INTO brief (seq, id, session_no, node, turn, created_at, hash, data)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            params![
-                row.seq,
-                row.id,
-                row.session_no,
-                row.node,
-                row.turn,
-                row.created_at,
-                &row.hash.0[..],
-                row.data,
-            ],
         )
     }
 

@@ -2,6 +2,7 @@
 
 mod append;
 mod audit;
+mod chains;
 mod check;
 mod context;
 mod derived;
@@ -10,6 +11,7 @@ mod fts5;
 mod memory;
 mod place;
 mod read;
+mod record;
 mod redact;
 mod review;
 mod schema;

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use cairn_core::Sha;
-use cairn_core::entry::from_column;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::FromSqlError;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::SqliteStore;
+use super::{SqliteStore, record};
 use crate::store::{
-    Audit, Counts, Durability, LogHead, LogReader, Progress, Result, Store, StoreError, StoreWriter,
+    Audit, Counts, Durability, LogHead, LogReader, Progress, RecordReader, Result, Store, StoreError,
+    StoreWriter, Visit,
 };
 
 /// Takes a stored text as one of our types; what does not fit was not written by us.
@@ -29,20 +29,11 @@ pub fn typed_or_none<T, E: std::error::Error + Send + Sync + 'static>(
     text.map(|text| typed(text, make)).transpose()
 }
 
-/// The same for a list that stands in one column.
-pub fn typed_list<T, E: std::error::Error + Send + Sync + 'static>(
-    column: Option<String>,
-    make: impl Fn(String) -> std::result::Result<T, E>,
-) -> rusqlite::Result<Vec<T>> {
-    let list = from_column(column.as_deref()).ok_or(FromSqlError::InvalidType)?;
-    list.into_iter().map(|text| typed(text.into_owned(), &make)).collect()
-}
-
 /// The stored hashes of the entries in a range of the log.
 pub fn leaf_hashes(connection: &Connection, from: u64, to: u64) -> rusqlite::Result<Vec<Sha>> {
     connection
-        .prepare_cached("SELECT hash FROM entry WHERE seq >= ?1 AND seq < ?2 ORDER BY seq")?
-        .query_map([from, to], |row| row.get(0).map(Sha))?
+        .prepare_cached(&record::LEAF_HASHES)?
+        .query_map([from, to], |row| row.get(1).map(Sha))?
         .collect()
 }
 
@@ -72,19 +63,6 @@ impl LogReader for SqliteStore {
         self.read(|connection| tile(connection, level, index))
     }
 
-    fn leaves(&self, from: u64, to: u64, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
-        self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT leaf, hash FROM entry WHERE seq >= ?1 AND seq < ?2 ORDER BY seq")?;
-            let mut rows = statement.query([from, to])?;
-            while let Some(row) = rows.next()? {
-                let blob = |column| row.get_ref(column).map(|value| value.as_blob().unwrap_or_default());
-                visit(blob(0)?, blob(1)?);
-            }
-            Ok(())
-        })
-    }
-
     fn checkpoint(&self, at_most: u64) -> Result<Option<(u64, String)>> {
         let at_most = i64::try_from(at_most).unwrap_or(i64::MAX);
         self.read(|connection| {
@@ -105,6 +83,12 @@ impl LogReader for SqliteStore {
                 .query_map([limit], |row| row.get(0))?
                 .collect()
         })
+    }
+}
+
+impl RecordReader for SqliteStore {
+    fn records(&self, from: u64, to: u64, visit: Visit<'_>) -> Result<()> {
+        self.read(|connection| record::records(connection, from, to, visit))
     }
 }
 

@@ -1,39 +1,36 @@
 //! Erasing texts, and what is known of those that were erased or sealed.
 
+use cairn_core::Sha;
 use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::SqliteAppend;
 use super::error::store_error;
 use super::fts5;
 use super::read::typed;
 use super::{SqliteStore, sweep};
-use crate::store::{Leaves, Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Result, Swept, Target};
+use crate::store::{Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Result, Swept, Target};
 
 /// Pages that are overwritten at a time.
 const AT_A_TIME: i64 = 4096;
 
-/// The entry that records the redaction of the record at a position.
-fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<RedactionLeaf>> {
-    connection
-        .prepare_cached(
-            "SELECT e.seq, e.leaf, e.hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
-        )?
-        .query_row([target_seq], |row| {
-            Ok(RedactionLeaf { seq: row.get(0)?, leaf: row.get(1)?, hash: row.get(2)? })
-        })
-        .optional()
+/// Reads position, bytes and hash of an entry that records a redaction; none if there is none.
+pub fn redaction_leaf(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<RedactionLeaf>> {
+    let Some(seq) = row.get(first)? else { return Ok(None) };
+    let leaf: String = row.get(first + 1)?;
+    Ok(Some(RedactionLeaf { seq, leaf: leaf.into_bytes(), hash: row.get(first + 2)? }))
 }
 
-/// The entries of a redacted record: its own, and that of its redaction. None without a redaction.
-pub fn leaves(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Leaves>> {
-    let Some(redaction) = redaction(connection, seq)? else { return Ok(None) };
-    let own = connection
-        .prepare_cached("SELECT leaf FROM entry WHERE seq = ?1")?
-        .query_row([seq], |row| row.get(0))
-        .optional()?;
-    Ok(own.map(|own| Leaves { own, redaction }))
+/// The entry that records the redaction of the record at a position.
+pub fn redaction(connection: &Connection, target_seq: u64) -> rusqlite::Result<Option<RedactionLeaf>> {
+    connection
+        .prepare_cached(
+            "SELECT e.seq, e.leaf, e.leaf_hash FROM redaction r JOIN entry e ON e.seq = r.seq WHERE r.target_seq = ?1",
+        )?
+        .query_row([target_seq], |row| redaction_leaf(row, 0))
+        .optional()
+        .map(Option::flatten)
 }
 
 /// The key of a sealed content.
@@ -94,6 +91,28 @@ fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     )?;
     connection.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
     fts5::note_parts(connection, &fts5::SEARCH)
+}
+
+/// Erases the texts of an event for which a redaction was noted. See [`RedactionAppend::blank_event`].
+fn blank_event(connection: &Connection, seq: u64, remains: &str) -> rusqlite::Result<()> {
+    secure_delete(connection, true)?;
+    overwrite_unused(connection)?;
+    connection.execute("UPDATE event SET body = ?2, salt = NULL WHERE seq = ?1", params![seq, remains])?;
+    let of_session = "DELETE FROM fold WHERE session_no = (SELECT session_no FROM event WHERE seq = ?1)";
+    connection.execute(of_session, [seq]).map(drop)
+}
+
+/// Erases a content that events name. See [`RedactionAppend::take_body`].
+fn take_body(connection: &Connection, digest: &Sha, redaction: u64) -> rusqlite::Result<()> {
+    secure_delete(connection, true)?;
+    let sql = "UPDATE body SET data = NULL, redaction = ?2 WHERE sha256 = ?1 AND redaction IS NULL";
+    if connection.execute(sql, params![&digest.0[..], redaction])? == 0 {
+        let sql = "INSERT INTO body (sha256, seq, redaction)
+                   SELECT ?1, min(seq), ?2 FROM event WHERE instr(body, ?3) > 0 HAVING count(*) > 0
+                   ON CONFLICT (sha256) DO NOTHING";
+        connection.execute(sql, params![&digest.0[..], redaction, format!("\"{digest}\"")])?;
+    }
+    Ok(())
 }
 
 /// Overwrites the pages that are not in use: parts of the search index that were merged into others, say. They are
@@ -182,13 +201,19 @@ impl RedactionAppend for SqliteAppend<'_> {
         redaction(self.transaction, target_seq).map_err(store_error)
     }
 
-    fn insert_redaction(&mut self, seq: u64, target_seq: u64) -> Result<()> {
-        self.execute("INSERT INTO redaction (seq, target_seq) VALUES (?1, ?2)", [seq, target_seq])
-    }
-
     fn blank(&mut self, target: &Target) -> Result<()> {
         self.erased = true;
         blank(self.transaction, target).map_err(store_error)
+    }
+
+    fn blank_event(&mut self, seq: u64, remains: &str) -> Result<()> {
+        self.erased = true;
+        blank_event(self.transaction, seq, remains).map_err(store_error)
+    }
+
+    fn take_body(&mut self, digest: &Sha, redaction: u64) -> Result<()> {
+        self.erased = true;
+        take_body(self.transaction, digest, redaction).map_err(store_error)
     }
 
     fn seal_key(&mut self, seq: u64) -> Result<Option<Vec<u8>>> {

@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use cairn_core::entry::{EntryKind, Genesis};
+use cairn_core::entry::{Entry, Genesis};
 use cairn_core::log::{Edge, leaf_hash};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 use super::error::{is_read_only, store_error};
-use super::fts5;
+use super::{fts5, record};
 use crate::store::{Birth, OpenError};
 
 /// "CARN": how `file` and other tools can tell whose database it is.
 pub const APPLICATION_ID: i32 = 0x4341_524e;
 
 /// The first brings an empty file to [`FIRST`], each of the others to the next version. Never edited once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0010_cairn.sql")];
+const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/sqlite/0011_cairn.sql")];
 
 /// The oldest version that can be read. Those before it were never released.
-const FIRST: i64 = 10;
+const FIRST: i64 = 11;
 
 /// The version this program writes.
 pub const VERSION: i64 = FIRST + MIGRATIONS.len() as i64 - 1;
@@ -125,22 +125,25 @@ pub fn recognise(connection: &Connection) -> Result<i64, PrepareError> {
 }
 
 fn begin_log(connection: &Connection, birth: &Birth) -> rusqlite::Result<()> {
+    let genesis = Entry::Genesis(Genesis {
+        origin: birth.origin.as_str().into(),
+        seq: 0,
+        timestamp: birth.timestamp.as_str().into(),
+    });
     let mut leaf = Vec::new();
-    Genesis { origin: birth.origin.as_str().into(), seq: 0, timestamp: birth.timestamp.as_str().into() }
-        .write(&mut leaf);
+    genesis.write(&mut leaf);
     let hash = leaf_hash(&leaf);
     let mut edge = Edge::empty();
     edge.push(hash, &mut |_| {});
-    connection.execute(
-        "INSERT INTO entry (seq, kind, leaf, hash) VALUES (0, ?1, ?2, ?3)",
-        params![EntryKind::Genesis.as_str(), leaf, hash.0],
-    )?;
+    record::insert_statement(connection, &genesis, &hash)?;
     connection.execute(
         "INSERT INTO log (one, origin, size, root, edge) VALUES (1, ?1, 1, ?2, ?3)",
         params![birth.origin, edge.root().0, edge.to_bytes()],
     )?;
-    connection
-        .execute("INSERT INTO derived (one, through, segments, rag_segments) VALUES (1, 0, x'', x'')", [])?;
+    connection.execute(
+        "INSERT INTO derived (one, chained, through, segments, rag_segments) VALUES (1, 0, 0, x'', x'')",
+        [],
+    )?;
     Ok(())
 }
 
@@ -207,7 +210,7 @@ pub fn is_statistics(object: &Object) -> bool {
 }
 
 /// The tables of the schema.
-const TABLES: [&str; 24] = [
+const TABLES: [&str; 26] = [
     "log",
     "entry",
     "tile",
@@ -215,6 +218,8 @@ const TABLES: [&str; 24] = [
     "session",
     "thought",
     "derived",
+    "task_thought",
+    "session_thought",
     "action",
     "search",
     "roadmap",

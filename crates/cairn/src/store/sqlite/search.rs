@@ -3,9 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteStore;
-use super::thoughts;
 use crate::store::{
-    Damage, FoundThought, MATCH_END, MATCH_START, Result, SearchReader, SearchScope, Term, Terms, passage,
+    FoundThought, MATCH_END, MATCH_START, Result, SearchReader, SearchScope, Term, Terms, passage,
 };
 
 /// The words as FTS5 wants them, wherever they stand.
@@ -93,7 +92,7 @@ impl SearchReader for SqliteStore {
                 "SELECT rowid, bm25(search, 1.0, 0.5, 0.0) FROM search
                  WHERE search MATCH ?1 AND rowid > ?2 ORDER BY bm25(search, 1.0, 0.5, 0.0), rowid DESC LIMIT ?3",
             )?;
-            let found: Vec<(i64, f64)> = statement
+            let found: Vec<(u64, f64)> = statement
                 .query_map(params![expression, oldest.unwrap_or(-1), limit as i64], |row| {
                     Ok((row.get(0)?, row.get(1)?))
                 })?
@@ -105,14 +104,11 @@ impl SearchReader for SqliteStore {
             let (words, marks) = (of_words(terms), [MATCH_START, MATCH_END].map(String::from));
             let mut hits = Vec::with_capacity(found.len());
             for (seq, rank) in found {
-                let read = thoughts::one(connection, "t.seq = ?1", seq)?.unwrap_or_else(|| {
-                    Err(Damage::new(format!("the search index names log entry {seq}, where no thought is")))
-                });
                 let snippet: Option<String> = passages
                     .query_row(params![words, seq, marks[0], marks[1]], |row| row.get(0))
                     .optional()?
                     .flatten();
-                hits.push(FoundThought { read, rank, snippet: passage(snippet.unwrap_or_default()) });
+                hits.push(FoundThought { seq, rank, snippet: passage(snippet.unwrap_or_default()) });
             }
             Ok((hits, oldest.is_some()))
         })

@@ -1,10 +1,13 @@
 //! Sessions in a listing, and what it takes to count and to draw one.
 
+use std::ops::ControlFlow;
+
 use cairn_core::id::SessionId;
 use cairn_core::thought::ThoughtType;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::SqliteStore;
+use super::chains::{self, Query};
 use super::read::typed;
 use crate::store::{ChainOf, Result, SessionCounts, SessionReader};
 
@@ -49,11 +52,16 @@ impl SessionReader for SqliteStore {
             let to = i64::try_from(to).unwrap_or(i64::MAX);
             connection
                 .prepare_cached(
-                    "SELECT seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1) AND seq <= ?2
-                     ORDER BY step_index DESC LIMIT 1",
+                    "SELECT coalesce(
+                       (SELECT max(t.seq) FROM thought t
+                        WHERE t.seq > (SELECT chained FROM derived) AND t.session_no = s.no AND t.seq <= ?2),
+                       (SELECT c.seq FROM session_thought c WHERE c.session_no = s.no AND c.seq <= ?2
+                        ORDER BY c.step_index DESC LIMIT 1))
+                     FROM session s WHERE s.name = ?1",
                 )?
                 .query_row(params![session_id, to], |row| row.get(0))
                 .optional()
+                .map(Option::flatten)
         })
     }
 
@@ -63,16 +71,24 @@ impl SessionReader for SqliteStore {
             // First the few that are shown, by the heads of all and one look into an index for each; then the rest of them.
             connection
                 .prepare_cached(
-                    "WITH shown AS MATERIALIZED (
+                    "WITH uncovered AS MATERIALIZED (
+                       SELECT session_no, min(seq) AS first, max(seq) AS last FROM thought
+                       WHERE seq > (SELECT chained FROM derived) GROUP BY session_no),
+                     shown AS MATERIALIZED (
                        SELECT s.no, s.name, s.length AS thoughts, coalesce(m.length, 0) AS events, m.newest AS event,
-                         max(coalesce(m.newest, 0), coalesce(
-                           (SELECT seq FROM thought WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS last
+                         coalesce((SELECT seq FROM session_thought WHERE session_no = s.no AND step_index = 0), u.first)
+                           AS first,
+                         max(coalesce(m.newest, 0), coalesce(u.last, (SELECT seq FROM session_thought
+                           WHERE session_no = s.no AND step_index = s.length - 1), 0)) AS last
                        FROM session s LEFT JOIN memory m ON m.session_no = s.no
-                       WHERE last < ?1 ORDER BY last DESC LIMIT ?2)
+                         LEFT JOIN uncovered u ON u.session_no = s.no
+                       WHERE max(coalesce(m.newest, 0), coalesce(u.last, (SELECT seq FROM session_thought
+                           WHERE session_no = s.no AND step_index = s.length - 1), 0)) < ?1
+                       ORDER BY 7 DESC LIMIT ?2)
                      SELECT name, thoughts, events, last,
                        coalesce((SELECT created_at FROM event WHERE seq = last),
                          (SELECT timestamp FROM thought WHERE seq = last)),
-                       (SELECT at FROM (SELECT seq, timestamp AS at FROM thought WHERE session_no = no AND step_index = 0
+                       (SELECT at FROM (SELECT seq, timestamp AS at FROM thought WHERE seq = shown.first
                          UNION ALL SELECT seq, created_at FROM event WHERE session_no = no AND position = 0)
                          ORDER BY seq LIMIT 1),
                        (SELECT turn FROM event WHERE seq = shown.event)
@@ -101,30 +117,23 @@ impl SessionReader for SqliteStore {
         visit: &mut dyn FnMut(ThoughtType, &str),
     ) -> Result<()> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT type, agent_id FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
-                   AND step_index >= ?2 AND step_index < ?3 ORDER BY step_index",
-            )?;
-            let mut rows = statement.query(params![session_id, from, before])?;
-            while let Some(row) = rows.next()? {
+            let columns = "t.type, t.agent_id";
+            let query = Query { columns, places: Some(from..before), ..Query::default() };
+            chains::each(connection, ChainOf::Session(session_id), &query, &mut |row| {
                 let kind = typed(row.get(0)?, |word: String| word.parse())?;
                 visit(kind, row.get_ref(1)?.as_str()?);
-            }
-            Ok(())
+                Ok(ControlFlow::Continue(()))
+            })
         })
     }
 
     fn shape(&self, session_id: &str, visit: &mut dyn FnMut(u64, Option<u64>)) -> Result<()> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT seq, parent_seq FROM thought WHERE session_no = (SELECT no FROM session WHERE name = ?1)
-                 ORDER BY step_index",
-            )?;
-            let mut rows = statement.query([session_id])?;
-            while let Some(row) = rows.next()? {
+            let query = Query { columns: "t.seq, t.parent_seq", ..Query::default() };
+            chains::each(connection, ChainOf::Session(session_id), &query, &mut |row| {
                 visit(row.get(0)?, row.get(1)?);
-            }
-            Ok(())
+                Ok(ControlFlow::Continue(()))
+            })
         })
     }
 }

@@ -109,7 +109,8 @@ fn held(connection: &Connection, piece: &[u8]) -> rusqlite::Result<bool> {
                OR EXISTS (SELECT 1 FROM body WHERE instr(CAST(data AS BLOB), ?1) > 0)
                OR EXISTS (SELECT 1 FROM snapshot WHERE instr(CAST(data AS BLOB), ?1) > 0)
                OR EXISTS (SELECT 1 FROM context WHERE instr(CAST(metadata AS BLOB), ?1) > 0)
-               OR EXISTS (SELECT 1 FROM entry WHERE instr(leaf, ?1) > 0)
+               OR EXISTS (SELECT 1 FROM entry WHERE instr(CAST(leaf AS BLOB), ?1) > 0)
+               OR EXISTS (SELECT 1 FROM review WHERE instr(CAST(text AS BLOB), ?1) > 0)
                OR EXISTS (SELECT 1 FROM sqlite_schema WHERE instr(CAST(sql AS BLOB), ?1) > 0)",
         )?
         .query_row([piece], |row| row.get(0))

@@ -1,13 +1,14 @@
 //! What somebody can do who has the database, its tools, and this very code: edit rows, and make everything fit again.
 
 use cairn::Sha;
-use cairn::core::entry::{EntryKind, ThoughtEntry, from_column, metadata_commitment};
+use cairn::core::entry::{Text, ThoughtEntry, commitment};
 use cairn::core::log::{Checkpoint, Edge, leaf_hash};
 use cairn::core::note::SigningKey;
 use cairn::core::thought::{TaskLink, chain_hash, task_hash};
 use rusqlite::params;
 
 use crate::harness::Sql;
+use crate::harness::slip::leaf_hashes;
 
 /// One thought, as its row has it.
 #[derive(Clone)]
@@ -145,23 +146,13 @@ pub fn relink(sql: &Sql) {
 /// Makes the log fit the rows again: every leaf, the edge of the tree, the root.
 pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
     let rows = rows(sql);
-    let others = "SELECT seq, kind, leaf FROM entry WHERE kind <> 'thought' ORDER BY seq";
-    let mut leaves: Vec<(i64, String, Vec<u8>)> =
-        sql.query(others, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
-    leaves
-        .extend(rows.iter().map(|row| (row.seq, EntryKind::Thought.as_str().to_string(), leaf(row, &rows))));
-    leaves.sort_by_key(|(seq, _, _)| *seq);
-    sql.execute_batch("DELETE FROM entry").unwrap();
+    for row in &rows {
+        let hash = leaf_hash(&leaf(row, &rows));
+        sql.execute("UPDATE thought SET leaf_hash = ?2 WHERE seq = ?1", params![row.seq, hash.0]).unwrap();
+    }
     let mut edge = Edge::empty();
-    for (place, (seq, kind, leaf)) in leaves.iter().enumerate() {
-        assert_eq!(*seq, place as i64, "a log has no gaps");
-        let hash = leaf_hash(leaf);
-        sql.execute(
-            "INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, ?2, ?3, ?4)",
-            params![seq, kind, leaf, hash.0],
-        )
-        .unwrap();
-        edge.push(hash, &mut |_| {});
+    for hash in leaf_hashes(sql) {
+        edge.push(Sha(hash), &mut |_| {});
     }
     assert!(edge.size() < 256, "there is no tile to be made anew");
     sql.execute(
@@ -175,13 +166,17 @@ pub fn rebuild_log(sql: &Sql) -> (u64, Sha) {
 fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
     let parent = row.parent_seq.and_then(|seq| rows.iter().find(|other| other.seq == seq));
     let salt: Option<[u8; 32]> = row.salt.clone().map(|salt| salt.try_into().unwrap());
-    let commitment =
-        row.metadata.as_ref().zip(salt).map(|(text, salt)| metadata_commitment(&salt, text.as_bytes()));
+    let commitment = row.metadata.as_ref().zip(salt).map(|(text, salt)| commitment(&salt, text.as_bytes()));
+    let list = |column: &Option<String>| -> Vec<Text<'static>> {
+        let texts: Vec<String> =
+            column.as_deref().map_or(Vec::new(), |json| serde_json::from_str(json).unwrap());
+        texts.into_iter().map(Text::from).collect()
+    };
     let mut bytes = Vec::new();
     ThoughtEntry {
         action_id: row.action_id.as_deref().map(Into::into),
         agent_id: row.agent_id.as_str().into(),
-        applies_to: from_column(row.applies_to.as_deref()).unwrap(),
+        applies_to: list(&row.applies_to),
         brief_id: None,
         chain_hash: row.chain_hash,
         content_hash: row.content_hash,
@@ -194,12 +189,12 @@ fn leaf(row: &Row, rows: &[Row]) -> Vec<u8> {
         parent_id: parent.map(|parent| parent.id.as_str().into()),
         position: row.position as u64,
         prev_hash: row.prev_hash,
-        rejects: from_column(row.rejects.as_deref()).unwrap(),
+        rejects: list(&row.rejects),
         seq: row.seq as u64,
         session_id: row.session.as_str().into(),
         source: row.source.parse().unwrap(),
         step_index: row.step_index as u64,
-        supersedes: from_column(row.supersedes.as_deref()).unwrap(),
+        supersedes: list(&row.supersedes),
         task_id: row.task.as_str().into(),
         timestamp: row.timestamp.as_str().into(),
         kind: row.kind.parse().unwrap(),

@@ -272,7 +272,7 @@ fn of_a_source_that_was_tampered_with_nothing_is_copied() {
     let folder = Folder::new();
     let tampered = [
         "UPDATE thought SET content = 'other' WHERE seq = 5",
-        "UPDATE entry SET leaf = (SELECT leaf FROM entry WHERE seq = 6) WHERE seq = 7",
+        "UPDATE thought SET leaf_hash = (SELECT leaf_hash FROM thought WHERE seq = 5) WHERE seq = 6",
         "UPDATE event SET body = '{}' WHERE seq = (SELECT max(seq) FROM event)",
         "DELETE FROM seal WHERE seq = (SELECT max(seq) FROM seal)",
         "UPDATE checkpoint SET note = replace(note, 'cairn/', 'cairm/')",

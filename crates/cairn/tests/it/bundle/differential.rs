@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use cairn::bundle::Selection;
 use cairn::core::canonical;
+use cairn::core::entry::{Salt, commitment};
 use cairn::core::note::VerifyingKey;
 use cairn::core::session::event::SummaryKind;
 use cairn::{BriefRequest, NewSession, NewThought, Sha, ThoughtType};
@@ -171,13 +172,17 @@ fn entry_lines(bundle: &Bundle) -> Vec<usize> {
     (0..bundle.lines.len()).filter(|line| bundle.lines[*line].get("leaf").is_some()).collect()
 }
 
+fn salt_of(hex: &str) -> Salt {
+    hex.parse().map_or_else(|_| Salt::default(), |sha: Sha| sha.0)
+}
+
 /// Changes what an entry records, and the entry with it, as somebody does who knows the format.
 fn consistent(random: &mut Seeded, bundle: &mut Bundle) -> Option<()> {
     let line = *random.pick(&entry_lines(bundle));
     let line = &mut bundle.lines[line];
     let mut leaf: Map<String, Value> = serde_json::from_str(line["leaf"].as_str()?).ok()?;
     let (part, hash, length) = match leaf["kind"].as_str()? {
-        "event" => ("body", "body_hash", "body_length"),
+        "event" => ("body", "body_commitment", "body_length"),
         "brief" => ("data", "data_hash", "data_length"),
         "snapshot" => ("data", "content_hash", "content_length"),
         _ => {
@@ -205,7 +210,11 @@ fn consistent(random: &mut Seeded, bundle: &mut Bundle) -> Option<()> {
     if written.is_empty() {
         written = text(&body);
     }
-    leaf[hash] = json!(Sha::of(written.as_bytes()).to_string());
+    let salt = line.get("salt").and_then(Value::as_str).filter(|_| part == "body").map(salt_of);
+    leaf[hash] = json!(match salt {
+        Some(salt) => commitment(&salt, written.as_bytes()),
+        None => Sha::of(written.as_bytes()),
+    });
     leaf[length] = json!(written.len());
     if part == "data" && leaf["kind"] == "brief" {
         let parts =

@@ -46,17 +46,24 @@ pub fn slip_with(
     }
     .write(&mut leaf);
     sql.unprotected(|sql| {
-        let insert = "INSERT INTO entry (seq, kind, leaf, hash) VALUES (?1, 'key', ?2, ?3)";
-        sql.execute(insert, params![seq, leaf, leaf_hash(&leaf).0]).unwrap();
+        let insert = "INSERT INTO entry (seq, kind, leaf, leaf_hash) VALUES (?1, 'key', ?2, ?3)";
+        let text = std::str::from_utf8(&leaf).unwrap();
+        sql.execute(insert, params![seq, text, leaf_hash(&leaf).0]).unwrap();
         rebuild_tree(sql);
     });
     seq
 }
 
+/// The leaf hash of every record, in the order of the log.
+pub fn leaf_hashes(sql: &Sql) -> Vec<[u8; 32]> {
+    let tables = ["thought", "context", "event", "brief", "review", "entry"];
+    let tables = tables.map(|table| format!("SELECT seq, leaf_hash FROM {table}")).join(" UNION ALL ");
+    sql.query(&format!("{tables} ORDER BY seq"), [], |row| row.get(1)).unwrap()
+}
+
 /// Makes the tree and the head fit the entries again.
 pub fn rebuild_tree(sql: &Sql) {
-    let hashes: Vec<[u8; 32]> =
-        sql.query("SELECT hash FROM entry ORDER BY seq", [], |row| row.get(0)).unwrap();
+    let hashes = leaf_hashes(sql);
     let mut edge = Edge::empty();
     hashes.into_iter().for_each(|hash| edge.push(cairn::Sha(hash), &mut |_| {}));
     assert!(edge.size() < 256, "there is no tile to be made anew");

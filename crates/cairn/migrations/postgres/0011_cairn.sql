@@ -13,11 +13,14 @@ CREATE TABLE log (
   fence  BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
+-- Every record stands in one row of one table, at its position in the log: `thought`, `context`, `event`, `brief`,
+-- `review`, or here if it says something about the log itself: its beginning, its keys, its redactions, the log it
+-- continues. `leaf_hash` is the hash of the record's entry, whose bytes are derived from the row; here they are `leaf`.
 CREATE TABLE entry (
-  seq  BIGINT PRIMARY KEY,
-  kind TEXT  NOT NULL,
-  leaf BYTEA NOT NULL,
-  hash BYTEA NOT NULL
+  seq       BIGINT PRIMARY KEY,
+  kind      TEXT  NOT NULL,
+  leaf      TEXT  NOT NULL,
+  leaf_hash BYTEA NOT NULL
 );
 
 CREATE TABLE tile (
@@ -69,6 +72,7 @@ CREATE TABLE thought (
   hash            BYTEA  NOT NULL,
   content_hash    BYTEA  NOT NULL,
   chain_hash      BYTEA  NOT NULL,
+  leaf_hash       BYTEA  NOT NULL,
   UNIQUE (task_no, position),
   UNIQUE (session_no, step_index)
 );
@@ -97,6 +101,7 @@ CREATE TABLE context (
   created_at  TEXT   NOT NULL,
   metadata    TEXT,
   salt        BYTEA,
+  leaf_hash   BYTEA  NOT NULL,
   UNIQUE (roadmap_no, position)
 );
 
@@ -109,7 +114,9 @@ CREATE TABLE event (
   v               BIGINT NOT NULL,
   created_at      TEXT   NOT NULL,
   body            TEXT,
+  salt            BYTEA,
   idempotency_key TEXT   COLLATE "C",
+  leaf_hash       BYTEA  NOT NULL,
   UNIQUE (session_no, position)
 );
 CREATE UNIQUE INDEX event_idempotency_key ON event (idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -121,9 +128,10 @@ CREATE TABLE memory (
 ) WITH (fillfactor = 80);
 
 CREATE TABLE body (
-  sha256 BYTEA  PRIMARY KEY,
-  seq    BIGINT NOT NULL,
-  data   TEXT
+  sha256    BYTEA  PRIMARY KEY,
+  seq       BIGINT NOT NULL,
+  data      TEXT,
+  redaction BIGINT
 );
 
 CREATE TABLE brief (
@@ -134,7 +142,8 @@ CREATE TABLE brief (
   turn       BIGINT NOT NULL,
   created_at TEXT   NOT NULL,
   hash       BYTEA  NOT NULL,
-  data       TEXT
+  data       TEXT,
+  leaf_hash  BYTEA  NOT NULL
 );
 CREATE INDEX brief_session ON brief (session_no, seq);
 
@@ -158,7 +167,8 @@ CREATE TABLE review (
   actor       TEXT   NOT NULL,
   created_at  TEXT   NOT NULL,
   text        TEXT,
-  salt        BYTEA
+  salt        BYTEA,
+  leaf_hash   BYTEA  NOT NULL
 );
 CREATE INDEX review_target ON review (target_id, seq);
 
@@ -186,8 +196,6 @@ CREATE TABLE token (
   revoked_at   TEXT,
   last_used_at TEXT
 );
-
-CREATE INDEX entry_about_log ON entry (kind, seq) WHERE kind IN ('continuation', 'key', 'redaction');
 
 -- Derived, and caught up in chunks: `through` is the last entry they cover. `documents` and `words` are the thoughts up to
 -- there and the words in them, which it takes to rank matches.
@@ -228,7 +236,8 @@ CREATE VIEW record AS
   SELECT t.seq, t.id, t.type, k.name AS task_id, t.position, s.name AS session_id, t.step_index,
          p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects,
          t.applies_to, t.source, t.timestamp, t.content, t.metadata, encode(t.prev_hash, 'hex') AS prev_hash, encode(t.hash, 'hex') AS hash,
-         encode(t.content_hash, 'hex') AS content_hash, encode(t.chain_hash, 'hex') AS chain_hash
+         encode(t.content_hash, 'hex') AS content_hash, encode(t.chain_hash, 'hex') AS chain_hash,
+         encode(t.leaf_hash, 'hex') AS leaf_hash
   FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
        LEFT JOIN thought p ON p.seq = t.parent_seq;
 
@@ -240,10 +249,10 @@ END $$;
 
 CREATE TRIGGER entry_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entry
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('the log is append-only: its entries cannot be changed or deleted');
-CREATE TRIGGER event_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON event
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('events are write-once: they cannot be changed or deleted');
-CREATE TRIGGER body_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON body
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('contents are write-once: they cannot be changed or deleted');
+CREATE TRIGGER event_no_delete BEFORE DELETE OR TRUNCATE ON event
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('events are write-once: they cannot be deleted');
+CREATE TRIGGER body_no_delete BEFORE DELETE OR TRUNCATE ON body
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('contents are write-once: they cannot be deleted');
 CREATE TRIGGER context_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON context
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed or deleted');
 CREATE TRIGGER snapshot_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON snapshot
@@ -290,7 +299,7 @@ CREATE TRIGGER checkpoint_no_update BEFORE UPDATE ON checkpoint FOR EACH ROW
 CREATE TRIGGER seal_no_update BEFORE UPDATE OR TRUNCATE ON seal
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('the keys of sealed contents are write-once: they cannot be changed');
 
--- A thought, a brief and a key can be blanked by a redaction that stands in the log, and not otherwise. The columns that
+-- A thought, a brief, an event and a key can be blanked by a redaction that stands in the log, and not otherwise. The columns that
 -- stay are compared as a whole.
 CREATE FUNCTION only_blanked() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -308,6 +317,15 @@ BEGIN
   RETURN new;
 END $$;
 
+-- A content that several records may share names the redaction that took it.
+CREATE FUNCTION only_taken() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM redaction WHERE seq = new.redaction) THEN
+    RAISE EXCEPTION '%', tg_argv[0] USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN new;
+END $$;
+
 CREATE TRIGGER thought_no_update BEFORE UPDATE ON thought FOR EACH ROW
   WHEN (((new.content IS NULL OR (new.content = old.content AND starts_with(old.content, 'sealed:v1:')))
     AND new.metadata IS NULL AND new.salt IS NULL) IS NOT TRUE)
@@ -318,5 +336,15 @@ CREATE TRIGGER brief_no_update BEFORE UPDATE ON brief FOR EACH ROW
   WHEN (new.data IS NOT NULL) EXECUTE FUNCTION refuse('briefs are write-once: they cannot be changed');
 CREATE TRIGGER brief_only_blanked BEFORE UPDATE ON brief FOR EACH ROW
   EXECUTE FUNCTION only_blanked('briefs are write-once: they cannot be changed', '{data}');
+CREATE TRIGGER event_no_update BEFORE UPDATE ON event FOR EACH ROW
+  WHEN (new.body IS NULL OR new.salt IS NOT NULL OR old.salt IS NULL)
+  EXECUTE FUNCTION refuse('events are write-once: they cannot be changed');
+CREATE TRIGGER event_only_blanked BEFORE UPDATE ON event FOR EACH ROW
+  EXECUTE FUNCTION only_blanked('events are write-once: they cannot be changed', '{body,salt}');
+CREATE TRIGGER body_no_update BEFORE UPDATE ON body FOR EACH ROW
+  WHEN (new.data IS NOT NULL OR old.redaction IS NOT NULL OR new.sha256 <> old.sha256 OR new.seq <> old.seq)
+  EXECUTE FUNCTION refuse('contents are write-once: they cannot be changed');
+CREATE TRIGGER body_only_taken BEFORE UPDATE ON body FOR EACH ROW
+  EXECUTE FUNCTION only_taken('contents are write-once: they cannot be changed');
 CREATE TRIGGER seal_no_delete BEFORE DELETE ON seal FOR EACH ROW
   EXECUTE FUNCTION only_blanked('the key of a sealed content is deleted by a redaction alone', '{}');

@@ -1,7 +1,7 @@
 -- The schema of a log. What each table is for, and which can be rebuilt from others, also stands in docs/format.md.
 
 -- One row: which log this is, and its head. `edge` holds the complete subtrees along the right edge of the Merkle tree over
--- `entry`, from left to right: all that an append has to know of the tree.
+-- all records, from left to right: all that an append has to know of the tree.
 CREATE TABLE log (
   one    INTEGER PRIMARY KEY CHECK (one = 1),
   origin TEXT    NOT NULL,
@@ -10,16 +10,18 @@ CREATE TABLE log (
   edge   BLOB    NOT NULL
 ) STRICT;
 
--- Everything recorded, in order. `leaf` holds the exact bytes that were hashed.
+-- Every record stands in one row of one table, at its position in the log: `thought`, `context`, `event`, `brief`,
+-- `review`, or here if it says something about the log itself: its beginning, its keys, its redactions, the log it
+-- continues. `leaf_hash` is the hash of the record's entry, whose bytes are derived from the row; here they are `leaf`.
 CREATE TABLE entry (
-  seq  INTEGER PRIMARY KEY,
-  kind TEXT NOT NULL,
-  leaf BLOB NOT NULL,
-  hash BLOB NOT NULL
+  seq       INTEGER PRIMARY KEY,
+  kind      TEXT NOT NULL,
+  leaf      TEXT NOT NULL,
+  leaf_hash BLOB NOT NULL
 ) STRICT;
 
--- Derived: interior nodes of the Merkle tree over `entry`, 256 hashes to a tile. Tile `idx` of level `t` holds the nodes of
--- level 8 t from `256 idx` on. Whatever no tile holds is computed from `entry.hash`.
+-- Derived: interior nodes of the Merkle tree over all records, 256 hashes to a tile. Tile `idx` of level `t` holds the nodes of
+-- level 8 t from `256 idx` on. Whatever no tile holds is computed from leaf hashes.
 CREATE TABLE tile (
   level  INTEGER NOT NULL,
   idx    INTEGER NOT NULL,
@@ -41,9 +43,10 @@ CREATE TABLE session (
   length INTEGER NOT NULL
 ) STRICT;
 
--- The unique positions make a fork impossible, whoever writes. Ids are ordered by time, so no index here
--- is filled at random places and appending does not slow down as the file grows. A list is one canonical JSON array,
--- and NULL if it is empty.
+-- No writer can fork a chain: `position` and `step_index` are counted inside the immediate transaction that moves
+-- the head of the log, and `seq` is the primary key. `task_thought` and `session_thought` find the thoughts of a task or
+-- session. Ids are ordered by time, so no index here is filled at random places and appending does not slow down as the
+-- file grows. A list is one canonical JSON array, and NULL if it is empty.
 CREATE TABLE thought (
   seq             INTEGER PRIMARY KEY,
   id              TEXT    NOT NULL UNIQUE,
@@ -70,20 +73,37 @@ CREATE TABLE thought (
   hash            BLOB    NOT NULL,
   content_hash    BLOB    NOT NULL,
   chain_hash      BLOB    NOT NULL,
-  UNIQUE (task_no, position),
-  UNIQUE (session_no, step_index)
+  leaf_hash       BLOB    NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX thought_idempotency_key ON thought (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
--- Derived, and caught up in chunks: `through` is the last entry they cover, `segments` and `rag_segments` are the hashes of
--- the two search indexes' own lists of their parts.
+-- Derived, and caught up in chunks. `chained` is the last entry that `task_thought`, `session_thought` and `tile` cover: an
+-- append catches them up when they are 1,024 entries behind. `through` is the last entry that the others cover. `segments`
+-- and `rag_segments` are the hashes of the two search indexes' own lists of their parts.
 CREATE TABLE derived (
   one          INTEGER PRIMARY KEY CHECK (one = 1),
+  chained      INTEGER NOT NULL,
   through      INTEGER NOT NULL,
   segments     BLOB    NOT NULL,
   rag_segments BLOB    NOT NULL
 ) STRICT;
+
+-- The thoughts of each task and of each session, in order. A batch of appends touches a page of these for every task and
+-- session in it, so they are filled for many batches at once; readers scan the few newer thoughts.
+CREATE TABLE task_thought (
+  task_no  INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  seq      INTEGER NOT NULL,
+  PRIMARY KEY (task_no, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE session_thought (
+  session_no INTEGER NOT NULL,
+  step_index INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  PRIMARY KEY (session_no, step_index)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE action (
   action_id TEXT    NOT NULL,
@@ -109,7 +129,8 @@ CREATE VIEW record AS
   SELECT t.seq, t.id, t.type, k.name AS task_id, t.position, s.name AS session_id, t.step_index,
          p.id AS parent_id, t.agent_id, t.action_id, t.context_id, t.brief_id, t.supersedes, t.rejects, t.applies_to,
          t.source, t.timestamp, t.content, t.metadata, lower(hex(t.prev_hash)) AS prev_hash, lower(hex(t.hash)) AS hash,
-         lower(hex(t.content_hash)) AS content_hash, lower(hex(t.chain_hash)) AS chain_hash
+         lower(hex(t.content_hash)) AS content_hash, lower(hex(t.chain_hash)) AS chain_hash,
+         lower(hex(t.leaf_hash)) AS leaf_hash
   FROM thought t JOIN task k ON k.no = t.task_no JOIN session s ON s.no = t.session_no
        LEFT JOIN thought p ON p.seq = t.parent_seq;
 
@@ -129,8 +150,8 @@ CREATE TABLE snapshot (
 
 -- The unique positions make a fork impossible, as they do for thoughts.
 CREATE TABLE context (
-  id          INTEGER PRIMARY KEY,
-  seq         INTEGER NOT NULL UNIQUE,
+  seq         INTEGER PRIMARY KEY,
+  id          INTEGER NOT NULL UNIQUE,
   roadmap_no  INTEGER NOT NULL,
   position    INTEGER NOT NULL,
   snapshot_no INTEGER NOT NULL,
@@ -138,6 +159,7 @@ CREATE TABLE context (
   created_at  TEXT    NOT NULL,
   metadata    TEXT,
   salt        BLOB,
+  leaf_hash   BLOB    NOT NULL,
   UNIQUE (roadmap_no, position)
 ) STRICT;
 
@@ -162,7 +184,8 @@ CREATE VIRTUAL TABLE rag_search USING fts5 (
   content = 'rag_source', content_rowid = 'no', tokenize = "unicode61 remove_diacritics 2"
 );
 
--- Working memory: what happened in a session, in order. `body` is canonical JSON.
+-- Working memory: what happened in a session, in order. `body` is canonical JSON; with `salt` it gives the commitment
+-- that stands for it in the log.
 CREATE TABLE event (
   seq             INTEGER PRIMARY KEY,
   session_no      INTEGER NOT NULL,
@@ -172,7 +195,9 @@ CREATE TABLE event (
   v               INTEGER NOT NULL,
   created_at      TEXT    NOT NULL,
   body            TEXT,
+  salt            BLOB,
   idempotency_key TEXT,
+  leaf_hash       BLOB    NOT NULL,
   UNIQUE (session_no, position)
 ) STRICT;
 
@@ -185,11 +210,13 @@ CREATE TABLE memory (
   newest     INTEGER NOT NULL
 ) STRICT;
 
--- Contents of entities, which events name by digest: each once. `seq` is the first event that names it.
+-- Contents of entities, which events name by digest: each once. `seq` is the first event that names it, `redaction` the
+-- entry that says why `data` is gone.
 CREATE TABLE body (
-  sha256 BLOB    NOT NULL PRIMARY KEY,
-  seq    INTEGER NOT NULL,
-  data   TEXT
+  sha256    BLOB    NOT NULL PRIMARY KEY,
+  seq       INTEGER NOT NULL,
+  data      TEXT,
+  redaction INTEGER
 ) STRICT;
 
 -- Briefs that were asked to be kept. `data` is canonical JSON: the brief, and what it takes to build it again.
@@ -201,7 +228,8 @@ CREATE TABLE brief (
   turn       INTEGER NOT NULL,
   created_at TEXT    NOT NULL,
   hash       BLOB    NOT NULL,
-  data       TEXT
+  data       TEXT,
+  leaf_hash  BLOB    NOT NULL
 ) STRICT;
 
 CREATE INDEX brief_session ON brief (session_no, seq);
@@ -219,7 +247,7 @@ CREATE TABLE redaction (
   target_seq INTEGER NOT NULL UNIQUE
 ) STRICT;
 
--- What people say about thoughts and briefs. `salt` keeps the text from being guessed from what stands for it in the log.
+-- Reviews of thoughts and briefs. `salt` keeps the text from being guessed from its commitment in the log.
 CREATE TABLE review (
   seq         INTEGER PRIMARY KEY,
   id          TEXT    NOT NULL UNIQUE,
@@ -230,7 +258,8 @@ CREATE TABLE review (
   actor       TEXT    NOT NULL,
   created_at  TEXT    NOT NULL,
   text        TEXT,
-  salt        BLOB
+  salt        BLOB,
+  leaf_hash   BLOB    NOT NULL
 ) STRICT;
 CREATE INDEX review_target ON review (target_id, seq);
 
@@ -249,9 +278,6 @@ CREATE TABLE fold (
   sha256     BLOB    NOT NULL,
   state      TEXT    NOT NULL
 ) STRICT;
-
--- The few entries that say something about the log itself, without looking at all the others.
-CREATE INDEX entry_about_log ON entry (kind, seq) WHERE kind IN ('continuation', 'key', 'redaction');
 
 -- Who may use the database over HTTP. This is access, not evidence: no entry of the log tells of it, `cairn verify` does
 -- not cover it, and no bundle carries it. Of a token itself only its SHA-256 is here.
@@ -275,9 +301,10 @@ WHEN (new.content IS NOT NULL AND NOT (new.content IS old.content AND old.conten
   OR new.metadata IS NOT NULL OR new.salt IS NOT NULL
   OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
   OR (new.seq, new.id, new.type, new.task_no, new.position, new.session_no, new.step_index, new.agent_id, new.timestamp,
-      new.prev_hash, new.hash, new.content_hash, new.chain_hash)
+      new.prev_hash, new.hash, new.content_hash, new.chain_hash, new.leaf_hash)
     IS NOT (old.seq, old.id, old.type, old.task_no, old.position, old.session_no, old.step_index, old.agent_id,
-      old.timestamp, old.prev_hash, old.hash, old.content_hash, old.chain_hash)
+      old.timestamp, old.prev_hash, old.hash, old.content_hash, old.chain_hash,
+      old.leaf_hash)
   OR (new.parent_seq, new.action_id, new.context_id, new.brief_id, new.idempotency_key)
     IS NOT (old.parent_seq, old.action_id, old.context_id, old.brief_id, old.idempotency_key)
   OR (new.supersedes, new.rejects, new.applies_to, new.source)
@@ -334,7 +361,15 @@ END;
 CREATE TRIGGER roadmap_no_delete BEFORE DELETE ON roadmap BEGIN
   SELECT raise(ABORT, 'the snapshots of a roadmap are append-only: it cannot be deleted');
 END;
-CREATE TRIGGER event_no_update BEFORE UPDATE ON event BEGIN
+-- An event keeps its structure: a redaction puts a body without texts in the place of its own, and takes the salt.
+CREATE TRIGGER event_no_update BEFORE UPDATE ON event
+WHEN new.body IS NULL OR new.salt IS NOT NULL OR old.salt IS NULL
+  OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
+  OR (new.seq, new.session_no, new.position, new.turn, new.kind, new.v, new.created_at, new.idempotency_key,
+      new.leaf_hash)
+    IS NOT (old.seq, old.session_no, old.position, old.turn, old.kind, old.v, old.created_at, old.idempotency_key,
+      old.leaf_hash)
+BEGIN
   SELECT raise(ABORT, 'events are write-once: they cannot be changed');
 END;
 CREATE TRIGGER event_no_delete BEFORE DELETE ON event BEGIN
@@ -347,7 +382,12 @@ END;
 CREATE TRIGGER memory_no_delete BEFORE DELETE ON memory BEGIN
   SELECT raise(ABORT, 'the memory of a session is append-only: it cannot be deleted');
 END;
-CREATE TRIGGER body_no_update BEFORE UPDATE ON body BEGIN
+-- A content that several events may share names the redaction that took it.
+CREATE TRIGGER body_no_update BEFORE UPDATE ON body
+WHEN new.data IS NOT NULL OR old.redaction IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM redaction WHERE seq = new.redaction)
+  OR (new.sha256, new.seq) IS NOT (old.sha256, old.seq)
+BEGIN
   SELECT raise(ABORT, 'contents are write-once: they cannot be changed');
 END;
 CREATE TRIGGER body_no_delete BEFORE DELETE ON body BEGIN
@@ -356,8 +396,8 @@ END;
 -- But for being blanked by a redaction, since it repeats what others said.
 CREATE TRIGGER brief_no_update BEFORE UPDATE ON brief
 WHEN new.data IS NOT NULL OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
-  OR (new.seq, new.id, new.session_no, new.node, new.turn, new.created_at, new.hash)
-    IS NOT (old.seq, old.id, old.session_no, old.node, old.turn, old.created_at, old.hash)
+  OR (new.seq, new.id, new.session_no, new.node, new.turn, new.created_at, new.hash, new.leaf_hash)
+    IS NOT (old.seq, old.id, old.session_no, old.node, old.turn, old.created_at, old.hash, old.leaf_hash)
 BEGIN
   SELECT raise(ABORT, 'briefs are write-once: they cannot be changed');
 END;
