@@ -3,7 +3,7 @@
 --   the owner     makes the schema and brings it up to date; nothing else runs as it
 --   the server    records and reads: `cairn serve`, `cairn mcp`, commands. Entries, thoughts, events, snapshots and
 --                 briefs it can add and read, never change or delete
---   the redactor  may, besides, erase the texts of a thought, a brief or an event, with the entry that says so
+--   the redactor  may, besides, erase the texts of a record, with the entry that says so
 --
 -- `cairn verify` runs as any of them: it needs SELECT alone, and compares each index with its table. To have PostgreSQL look at
 -- the pages as well, a superuser installs amcheck and lets the role call it:
@@ -59,5 +59,8 @@ GRANT UPDATE (content, metadata, salt) ON thought TO :"redactor";
 GRANT UPDATE (data) ON brief TO :"redactor";
 GRANT UPDATE (body, salt) ON event TO :"redactor";
 GRANT UPDATE (data, redaction) ON body TO :"redactor";
+GRANT UPDATE (metadata, salt) ON context TO :"redactor";
+GRANT UPDATE (data) ON snapshot TO :"redactor";
+GRANT UPDATE (text, salt) ON review TO :"redactor";
 GRANT DELETE ON seal TO :"redactor";
 COMMIT;

@@ -145,7 +145,9 @@ KINDS = {kind: dict(field.split(":") for field in fields.split()) for kind, fiel
 }.items()}
 PAYLOAD = {"thought": ["content", "metadata", "salt"], "snapshot": ["data", "metadata", "salt"],
            "event": ["bodies", "body", "salt"], "brief": ["data"], "review": ["salt", "text"]}
-TEXTS = {"thought": "content", "brief": "data", "event": "body"}
+# The tables that findings name, where those are not the kinds.
+TABLES = {"snapshot": "context"}
+TEXTS = {"thought": "content", "snapshot": "data", "brief": "data", "event": "body", "review": "text"}
 VERDICTS = ("approved", "noted", "objected")
 
 def fits(value, kind):
@@ -516,6 +518,7 @@ class Verifier:
         self.contexts, self.newest_context, self.briefs, self.bodies, self.outside = set(), 0, {}, set(), 0
         self.gone = {}
         self.targets, self.said, self.redactions, self.unnamed = {}, {}, 0, {}
+        self.whole_records, self.sharing, self.first_of_content = {}, {}, {}
         self.lines, self.expected, self.whole, self.leaves, self.edge, self.edge_size = 0, 0, True, bytearray(), [], 0
         self.chosen = 0
         self.checkpoints, self.signed, self.signers, self.header = [], 0, [], None
@@ -663,14 +666,20 @@ class Verifier:
         if leaf["origin"] != self.header["origin"]:
             raise Finding("leaf_mismatch", "log", "the first entry does not name the log it stands in", 0, None, "origin")
 
+    def see(self, target, seq):
+        """Notes a record that lacks a text or is sealed, so that a redaction has to be about it."""
+        if not target["text"] or (target["metadata_commitment"] is not None and not target["metadata"]) or target["sealed"]:
+            self.targets[seq] = target
+        elif target["kind"] in ("snapshot", "review"):
+            self.whole_records[seq] = (target["kind"], target["id"])
+
     def thought(self, leaf, line):
         target = {"kind": "thought", "id": leaf["id"], "content_hash": leaf["content_hash"],
                   "content_length": leaf["content_length"], "metadata_commitment": leaf["metadata_commitment"],
                   "text": line["content"] is not None,
                   "metadata": line["metadata"] is not None or line["salt"] is not None,
                   "sealed": is_sealed(line["content"]), "key": line.get("seal_key") is not None}
-        if not target["text"] or (target["metadata_commitment"] is not None and not target["metadata"]) or target["sealed"]:
-            self.targets[leaf["seq"]] = target
+        self.see(target, leaf["seq"])
         try:
             self.check_thought(leaf, line)
         finally:
@@ -777,6 +786,12 @@ class Verifier:
 
     def snapshot(self, leaf, line):
         number = leaf["context_id"]
+        self.sharing.setdefault(leaf["content_hash"], []).append(leaf["seq"])
+        self.see({"kind": "snapshot", "id": str(number), "content_hash": leaf["content_hash"],
+                  "content_length": leaf["content_length"], "metadata_commitment": leaf["metadata_commitment"],
+                  "text": line["data"] is not None,
+                  "metadata": line["metadata"] is not None or line["salt"] is not None,
+                  "sealed": False, "key": False}, leaf["seq"])
         def wrong(reason, field, what, table="context"):
             return Finding(reason, table, "`%s` of context %d %s" % (field, number, what), leaf["seq"], str(number), field)
         expected = self.newest_context + 1
@@ -795,12 +810,10 @@ class Verifier:
                         "is wrong: expected %d, found %d" % (expected, number))
         if position is not None:
             raise position
-        if line["data"] is None:
-            raise wrong("missing_record", "data", "is gone", "snapshot")
-        self.same_text(line["data"], leaf["content_hash"], leaf["content_length"],
-                       lambda reason: wrong(reason, "data", "is another", "snapshot"))
-        if line["metadata"] is None and leaf["metadata_commitment"] is not None:
-            raise wrong("missing_record", "metadata", "is gone")
+        # What is gone must have been redacted.
+        if line["data"] is not None:
+            self.same_text(line["data"], leaf["content_hash"], leaf["content_length"],
+                           lambda reason: wrong(reason, "data", "is another", "snapshot"))
         self.same_metadata(leaf, line, wrong)
 
     def event(self, leaf, line):
@@ -891,6 +904,9 @@ class Verifier:
         def wrong(reason, field, what):
             message = "`%s` of review `%s` %s" % (field, leaf["review_id"], what)
             return Finding(reason, "review", message, leaf["seq"], leaf["review_id"], field)
+        self.see({"kind": "review", "id": leaf["review_id"], "content_hash": leaf["text_commitment"],
+                  "content_length": leaf["text_length"], "metadata_commitment": None, "text": line["text"] is not None,
+                  "metadata": line["text"] is None and line["salt"] is not None, "sealed": False, "key": False}, leaf["seq"])
         target, place = leaf["target_id"], None
         if leaf["target_kind"] == "brief" and target in self.briefs:
             place = self.briefs[target][1]
@@ -899,7 +915,7 @@ class Verifier:
         if place != leaf["target_seq"]:
             raise wrong("missing_record", "target_seq", "is not that of the earlier thought or brief it names")
         if line["text"] is None:
-            raise wrong("missing_record", "text", "is gone")
+            return # It must have been redacted.
         if line["salt"] is None:
             raise wrong("leaf_mismatch", "salt", "is missing")
         text = line["text"].encode()
@@ -912,6 +928,8 @@ class Verifier:
 
     def redaction(self, leaf, line):
         self.redactions += 1
+        if leaf["target_kind"] == "snapshot":
+            self.first_of_content.setdefault(leaf["content_hash"], leaf["seq"])
         try:
             self.check_redaction(leaf)
         finally:
@@ -922,7 +940,7 @@ class Verifier:
             return Finding(reason, "redaction", "`%s` of redaction %d %s" % (field, leaf["seq"], what), leaf["seq"], None, field)
         def still_there(table, field):
             message = "`%s` of %s `%s`, which was redacted, is still there" % (field, leaf["target_kind"], leaf["target_id"])
-            return Finding("leaf_mismatch", table, message, place, leaf["target_id"], field)
+            return Finding("leaf_mismatch", TABLES.get(table, table), message, place, leaf["target_id"], field)
         place, kind, fields = leaf["target_seq"], leaf["target_kind"], leaf["fields"]
         if place >= leaf["seq"]:
             raise wrong("order", "target_seq", "is not that of an earlier entry")
@@ -935,8 +953,10 @@ class Verifier:
             known = self.briefs.get(leaf["target_id"]) if kind == "brief" else None
             if kind == "thought" and sha(leaf["target_id"].encode())[:16] in self.thoughts:
                 known = (None, self.thoughts[sha(leaf["target_id"].encode())[:16]][0])
+            if self.whole_records.get(place) == (kind, leaf["target_id"]):
+                known = (None, place)
             if known is not None and known[1] == place:
-                raise still_there(kind, "data" if kind == "brief" else "content")
+                raise still_there(kind, TEXTS[kind])
             raise wrong("missing_record", "target_seq", "is not that of the record it names")
         text = TEXTS[target["kind"]]
         # What can be read as it stands has no key that could have been taken.
@@ -951,6 +971,11 @@ class Verifier:
             bodies = sorted(set(leaf["bodies"]))
             naming = {seq for digest in bodies for seq in self.gone.get(digest, []) if seq < leaf["seq"] and seq != place}
             shared = sorted(naming) if self.full else leaf["shared"]
+        elif target["kind"] == "snapshot" and not self.full:
+            shared = sorted(set(leaf["shared"]))
+        elif target["kind"] == "snapshot" and self.first_of_content.get(leaf["content_hash"]) == leaf["seq"]:
+            # The first redaction of a content names all that shared it; theirs follow and name none.
+            shared = [seq for seq in self.sharing.get(leaf["content_hash"], []) if seq < leaf["seq"] and seq != place]
         for field, expected in (("bodies", bodies), ("content_hash", target["content_hash"]),
                                 ("content_length", target["content_length"]),
                                 ("metadata_commitment", target["metadata_commitment"]),
@@ -958,13 +983,17 @@ class Verifier:
                                 ("target_id", target["id"]), ("target_kind", target["kind"])):
             if leaf[field] != expected:
                 raise wrong("leaf_mismatch", field, "is wrong: expected %s, found %s" % (expected, leaf[field]))
+        for seq in leaf["shared"]:
+            if seq in self.whole_records:
+                message = "the content of a snapshot, which was redacted with another, is still there"
+                raise Finding("leaf_mismatch", "snapshot", message, seq)
         for digest in leaf["bodies"]:
             if digest not in self.gone:
                 raise Finding("leaf_mismatch", "body", "content %s, which was redacted, is still there" % digest, place)
         if target["text"] and text in fields:
             raise still_there(target["kind"], text)
         if target["metadata"]:
-            raise still_there(target["kind"], "metadata")
+            raise still_there(target["kind"], "salt" if kind == "review" else "metadata")
         if target["key"] and "seal_key" in fields:
             raise still_there("seal", "key")
 
@@ -1036,7 +1065,8 @@ class Verifier:
                 field = "metadata" if commits and not target["metadata"] and "metadata" not in blanked else None
             if field is not None:
                 message = "`%s` of %s `%s` is gone, and no redaction says why" % (field, target["kind"], target["id"])
-                self.findings.append(Finding("missing_record", target["kind"], message, seq, target["id"], field))
+                table = TABLES.get(target["kind"], target["kind"])
+                self.findings.append(Finding("missing_record", table, message, seq, target["id"], field))
         blanked = {digest for leaf in self.said.values() for digest in leaf["bodies"]}
         for digest, naming in sorted(self.gone.items()):
             if digest not in blanked:

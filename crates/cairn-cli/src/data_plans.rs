@@ -2,6 +2,7 @@
 //! a command with `--json`. [`cairn::Validation`], [`cairn::Registered`] and [`cairn::Drift`] are data as they are.
 
 use cairn::core::id::RoadmapId;
+use cairn::core::redaction::Redaction;
 use cairn::core::roadmap::diff::Counts;
 use cairn::core::roadmap::flaws::Flaw;
 use cairn::core::roadmap::{Node, Roadmap};
@@ -128,6 +129,8 @@ struct PastContext {
     content_hash: String,
     created_at: Timestamp,
     metadata: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<Redaction>,
 }
 
 impl HistoryData {
@@ -137,6 +140,7 @@ impl HistoryData {
             content_hash: short_hash(&context.content_hash),
             created_at: context.created_at,
             metadata: context.metadata,
+            redacted: context.redacted,
         };
         let Listing { records: contexts, damaged } = listing.map(past);
         HistoryData { roadmap_id: roadmap_id.into(), count: contexts.len(), contexts, damaged }
@@ -146,7 +150,7 @@ impl HistoryData {
 /// Whether a stored snapshot is what was captured.
 #[derive(Serialize)]
 pub(crate) struct VerdictData {
-    valid: bool,
+    valid: Option<bool>,
     context_id: u64,
     stored_hash: Option<String>,
     recalculated_hash: Option<String>,

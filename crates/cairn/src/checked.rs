@@ -145,7 +145,7 @@ pub(crate) fn thought(stored: Stored<'_>, buffer: &mut Vec<u8>) -> Read<Thought>
 
 /// Checks a snapshot's head.
 pub(crate) fn context(stored: Stored<'_>, buffer: &mut Vec<u8>) -> Read<ContextHead> {
-    let Checked { seq, record, .. } = record(stored, buffer)?;
+    let Checked { seq, record, redaction } = record(stored, buffer)?;
     let Entry::Snapshot(entry) = record.entry else { return Err(Damage::at(seq, OTHER_KIND)) };
     Ok(ContextHead {
         context_id: entry.context_id,
@@ -154,6 +154,7 @@ pub(crate) fn context(stored: Stored<'_>, buffer: &mut Vec<u8>) -> Read<ContextH
         node_count: entry.node_count,
         created_at: typed(seq, entry.created_at, TryFrom::try_from)?,
         metadata: parsed(seq, record.parts.metadata.as_deref())?,
+        redacted: redaction.map(|said| said.redaction()),
         seq,
     })
 }

@@ -35,8 +35,8 @@ pub struct Context {
     /// What there is to say about it.
     #[serde(flatten)]
     pub head: ContextHead,
-    /// What the roadmap looked like.
-    pub snapshot: CapturedSnapshot,
+    /// What the roadmap looked like; none if that was redacted.
+    pub snapshot: Option<CapturedSnapshot>,
     /// What was wrong with the plan then.
     pub warnings: Vec<Flaw>,
 }
@@ -65,8 +65,8 @@ pub struct Captured {
 /// Whether a stored snapshot is what was captured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextVerdict {
-    /// Whether nothing is wrong.
-    pub valid: bool,
+    /// Whether nothing is wrong; none if the content was redacted and nothing else is wrong.
+    pub valid: Option<bool>,
     /// Which snapshot.
     pub context_id: u64,
     /// The hash that is stored; none if what is stored is not even a hash.
@@ -161,7 +161,8 @@ impl Cairn {
             );
             return Err(Error::invalid("context_id2", message));
         }
-        let diff = Diff::between(&self.content(&first)?, &self.content(&second)?);
+        let content = |head: &ContextHead| self.content(head)?.ok_or_else(|| redacted(head));
+        let diff = Diff::between(&content(&first)?, &content(&second)?);
         Ok(Comparison {
             roadmap_id: first.roadmap_id,
             context_id1: first.context_id,
@@ -205,7 +206,7 @@ impl Cairn {
                             hit.context_id, hit.roadmap_id
                         ))
                     })?;
-                    place.insert(self.content(&head)?)
+                    place.insert(self.content(&head)?.ok_or_else(|| redacted(&head))?)
                 }
             };
             if !found.nodes.contains(&hit.node) {
@@ -245,21 +246,36 @@ impl Cairn {
     }
 
     fn with_content(&self, head: ContextHead) -> Result<Context> {
-        let content = self.content(&head)?;
+        let Some(content) = self.content(&head)? else {
+            return Ok(Context { head, snapshot: None, warnings: Vec::new() });
+        };
         let warnings = flaws(content.nodes.iter(), &content.connections, &content.phases);
-        let snapshot = CapturedSnapshot { captured_at: head.created_at.clone(), content };
+        let snapshot = Some(CapturedSnapshot { captured_at: head.created_at.clone(), content });
         Ok(Context { head, snapshot, warnings })
     }
 
-    fn content(&self, head: &ContextHead) -> Result<Snapshot> {
+    /// The content of a snapshot; none if it was redacted.
+    fn content(&self, head: &ContextHead) -> Result<Option<Snapshot>> {
+        if head.redacted.is_some() {
+            return Ok(None);
+        }
         let damaged =
             |what: &str| Damage::at(head.seq, format!("the content of context {} {what}", head.context_id));
         let data = self.inner.store.snapshot(head.context_id)?.ok_or_else(|| damaged("is gone"))?;
         if Sha::of(data.as_bytes()) != head.content_hash {
             return Err(damaged("does not match its hash in the log").into());
         }
-        Ok(Snapshot::parse(&data).map_err(|_| damaged("cannot be read"))?)
+        Ok(Some(Snapshot::parse(&data).map_err(|_| damaged("cannot be read"))?))
     }
+}
+
+/// The content of a snapshot is needed, and was redacted.
+fn redacted(head: &ContextHead) -> Error {
+    let by = head.redacted.as_ref().map(|said| format!(" by {} on {}", said.by, said.at)).unwrap_or_default();
+    Error::Conflict(format!(
+        "the content of context {} was redacted{by}, so that nothing can be compared with it",
+        head.context_id
+    ))
 }
 
 fn roadmap_id_of(text: &str) -> Result<RoadmapId> {

@@ -34,7 +34,8 @@ const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '
 /// A record whose text is to be taken out.
 #[derive(Debug, Clone)]
 pub struct Redact {
-    /// The id of a thought or of a stored brief, or `event:` and the position of an event in the log.
+    /// The id of a thought, a stored brief or a review; `context:` and the number of a snapshot; or `event:` and the
+    /// position of an event in the log.
     pub target: String,
     /// Who answers for it.
     pub actor: String,
@@ -47,10 +48,10 @@ pub struct Redact {
 pub struct Redacted {
     /// The id of the record.
     pub id: String,
-    /// `thought`, `brief` or `event`.
+    /// Its kind.
     pub kind: EntryKind,
-    /// The blanked fields: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief, `data`; of an event, `body` and
-    /// the contents of entities that it names, `bodies`.
+    /// The blanked fields: `content` or, of a sealed thought, `seal_key`; `metadata`; of a brief or a snapshot, `data`; of a
+    /// review, `text`; of an event, `body` and the contents of entities that it names, `bodies`.
     pub fields: Vec<&'static str>,
     /// Who did it.
     pub by: String,
@@ -66,7 +67,7 @@ pub struct Redacted {
     pub target_seq: u64,
     /// The size of the log at the checkpoint that covers it; none if that could not be made now.
     pub checkpoint: Option<u64>,
-    /// The positions of other events that showed a content which went with this one.
+    /// The positions of the events that showed a content which went with this one, or of the snapshots that shared it.
     pub shared: Vec<u64>,
     /// Stored briefs that repeat its first line, which can be redacted as well.
     pub also_in: Vec<BriefId>,
@@ -77,7 +78,7 @@ pub struct Redacted {
 }
 
 impl Cairn {
-    /// Takes the text out of a thought, of a stored brief or of an event, for ever.
+    /// Takes the text out of a record, for ever. Snapshots of the same content lose it together.
     ///
     /// When this returns, it is gone from the record, from the search index and from the files, or
     /// [`Redacted::remnants`] says what is left where. Copies elsewhere (backups, exports) are not touched.
@@ -88,20 +89,32 @@ impl Cairn {
             return self.redact_event(redact, place.parse().map_err(wrong)?);
         }
         let Redact { target: id, actor, reason } = redact.clone();
-        let request = RedactRequest { id, actor, reason };
+        let request = match id.strip_prefix("context:") {
+            Some(number) => {
+                let wrong = |_| Error::invalid("id", "a snapshot is named `context:` and its number");
+                let id = number.parse::<u64>().map_err(wrong)?.to_string();
+                RedactRequest { kinds: &[EntryKind::Snapshot], id, actor, reason }
+            }
+            None => {
+                let kinds = &[EntryKind::Thought, EntryKind::Brief, EntryKind::Review];
+                RedactRequest { kinds, id, actor, reason }
+            }
+        };
+        let id = request.id.clone();
         let blanked = self.writer()?.write_now(move |step| step.redact(&request))?;
         // It is in the log and durable. What is still to do cannot fail the call.
         let checkpoint = self.checkpoint().ok().map(|stated| stated.size);
-        let Blanked { seq, at, fields, content_hash, target } = blanked;
+        let Blanked { seq, at, fields, content_hash, target, shared } = blanked;
         let mut remnants = Vec::new();
         let also_in = self.repeated_in(&target).unwrap_or_else(|error| {
             remnants.push(format!("stored briefs could not be searched for the text: {error}"));
             Vec::new()
         });
-        let (vacuumed, left) = Erased::of(&target).sweep(&*self.inner.store);
+        let erased = Erased::of(std::iter::once(&target).chain(&shared));
+        let (vacuumed, left) = erased.sweep(&*self.inner.store);
         remnants.extend(left);
         Ok(Redacted {
-            id: redact.target.clone(),
+            id,
             kind: target.kind,
             fields,
             by: redact.actor.clone(),
@@ -111,7 +124,7 @@ impl Cairn {
             seq,
             target_seq: target.seq,
             checkpoint,
-            shared: Vec::new(),
+            shared: shared.iter().map(|other| other.seq).collect(),
             also_in,
             vacuumed,
             remnants,
@@ -121,7 +134,7 @@ impl Cairn {
     /// Stored briefs that show the first line of a thought.
     fn repeated_in(&self, target: &Target) -> Result<Vec<BriefId>> {
         let text = match &target.text {
-            Some(text) if target.kind != EntryKind::Brief && target.key.is_none() => text,
+            Some(text) if target.kind == EntryKind::Thought && target.key.is_none() => text,
             _ => return Ok(Vec::new()),
         };
         self.briefs_repeating(&target.session_id, text)

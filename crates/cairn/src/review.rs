@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use cairn_core::entry::{Entry, EntryKind, ReviewVerdict};
 use cairn_core::id::AgentId;
+use cairn_core::redaction::Redaction;
 use cairn_core::time::Timestamp;
 use serde::Serialize;
 
@@ -42,12 +43,15 @@ pub struct Review {
     pub target_seq: u64,
     /// The reviewer's opinion.
     pub verdict: ReviewVerdict,
-    /// The reviewer's words.
+    /// The reviewer's words; empty if they were redacted.
     pub text: String,
     /// The reviewer.
     pub actor: String,
     /// When.
     pub created_at: Timestamp,
+    /// Who took its text, when and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
 }
 
 impl Cairn {
@@ -73,7 +77,7 @@ impl Cairn {
 }
 
 fn checked(stored: Stored<'_>, target: &str, buffer: &mut Vec<u8>) -> Read<Review> {
-    let Checked { seq, record, .. } = checked::record(stored, buffer)?;
+    let Checked { seq, record, redaction } = checked::record(stored, buffer)?;
     let Entry::Review(entry) = record.entry else { return Err(Damage::at(seq, "it is not a review")) };
     if entry.target_id != target {
         return Err(Damage::at(seq, format!("it is not a review of `{target}`")));
@@ -89,5 +93,6 @@ fn checked(stored: Stored<'_>, target: &str, buffer: &mut Vec<u8>) -> Read<Revie
         actor: entry.actor.into_owned(),
         created_at: Timestamp::parse(&*entry.created_at)
             .map_err(|_| Damage::at(seq, "its time is no time"))?,
+        redacted: redaction.map(|said| said.redaction()),
     })
 }

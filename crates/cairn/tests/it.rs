@@ -80,6 +80,8 @@ mod redact;
 /// Redaction of events: what stays of them, and the contents that go with them.
 #[path = "it/redact_events.rs"]
 mod redact_events;
+#[path = "it/redact_plans.rs"]
+mod redact_plans;
 /// Reviews of thoughts and briefs.
 #[path = "it/review.rs"]
 mod review;

@@ -106,7 +106,7 @@ fn block(page: &mut String, decision: &DriftedDecision, ids: &ShortIds<'_>, ui: 
         "  rests on {rests} of {}; current is context {}, {}",
         visible(decision.roadmap_id.as_str()),
         decision.current_context_id,
-        count(decision.total_changes, "change")
+        decision.total_changes.map_or("its content redacted".to_string(), |changes| count(changes, "change"))
     )));
     page.push('\n');
     for node in &decision.nodes {

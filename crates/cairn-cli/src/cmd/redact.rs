@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal};
 
+use cairn::core::entry::EntryKind;
 use cairn::{Cairn, Error, Redact, Redacted};
 
 use super::Outcome;
@@ -12,15 +13,16 @@ use crate::state::StateFolder;
 use crate::term::{Ui, cut, first_line, visible, wrap};
 use crate::witness;
 
-/// Erase the text of a thought, brief or event, for ever
+/// Erase the text of a record, for ever
 ///
 /// Its hashes stay, so that everything still verifies, and the log says by whom, when and why it was erased. The text is
 /// gone from the record, the search index and the files; copies elsewhere, such as backups, are not touched. An event keeps
-/// its structure, with `(redacted)` in the place of its texts; the contents of entities that it names go with it.
+/// its structure, with `(redacted)` in the place of its texts; the contents of entities that it names go with it. With a
+/// snapshot go all others of the same content.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Name the thought by its id or a unique beginning of it, a brief by its whole id, or an event by `event:` and its
-    /// position in the log
+    /// Name a thought by its id or a unique beginning of it, a brief or a review by its whole id, a snapshot by `context:`
+    /// and its number, an event by `event:` and its position in the log
     id: String,
     /// Say why, and on what legal basis; this stays in the log for ever
     #[arg(long, value_name = "TEXT")]
@@ -37,9 +39,9 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
     let ui = &app.ui;
     let cairn = app.write()?;
     let target = match cairn.resolve(&args.id) {
-        _ if args.id.starts_with("event:") => args.id,
+        _ if args.id.starts_with("event:") || args.id.starts_with("context:") => args.id,
         Ok(id) => id.to_string(),
-        // It may be a brief.
+        // It may be a brief or a review.
         Err(Error::NotFound { .. }) => args.id,
         Err(error) => return Err(error.into()),
     };
@@ -99,11 +101,14 @@ fn page(redacted: &Redacted, ui: &Ui) -> String {
     line("hash", &redacted.content_hash.to_string());
     line("log", &format!("entry {} says so of entry {}", redacted.seq, redacted.target_seq));
     if !redacted.shared.is_empty() {
-        let shared: Vec<String> = redacted.shared.iter().map(u64::to_string).collect();
-        line(
-            "shared",
-            &format!("contents that went with it are gone from events {} as well", shared.join(", ")),
-        );
+        let places: Vec<String> = redacted.shared.iter().map(u64::to_string).collect();
+        let entries = if places.len() == 1 { "log entry" } else { "log entries" };
+        let places = format!("{entries} {}", places.join(", "));
+        let said = match redacted.kind {
+            EntryKind::Snapshot => format!("with it went all snapshots of the same content: {places}"),
+            _ => format!("contents that went with it are gone from other events as well: {places}"),
+        };
+        line("shared", &said);
     }
     if !redacted.also_in.is_empty() {
         page.push_str("\nStored briefs that repeat it:\n");

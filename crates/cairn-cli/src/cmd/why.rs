@@ -1,6 +1,6 @@
 //! `cairn why`: everything that a thought rests on.
 
-use cairn::{Cairn, Comparison, ContextHead, Damage, Listing, StoredBriefView, Summary, Thought};
+use cairn::{Cairn, Comparison, ContextHead, Damage, Error, Listing, StoredBriefView, Summary, Thought};
 use serde::Serialize;
 
 use super::brief::Told;
@@ -84,9 +84,15 @@ impl Basis {
         let plan = thought.context_id.map(|id| cairn.context_head(id)).transpose()?.flatten();
         let mut change = None;
         if let Some(plan) = &plan {
-            let comparison = cairn.context_compare(plan.context_id, None)?;
-            let newest = cairn.context_head(comparison.context_id2)?;
-            change = newest.map(|newest| (comparison, newest));
+            match cairn.context_compare(plan.context_id, None) {
+                Ok(comparison) => {
+                    let newest = cairn.context_head(comparison.context_id2)?;
+                    change = newest.map(|newest| (comparison, newest));
+                }
+                // One of the two was redacted.
+                Err(Error::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(Basis { thought, path, damaged, brief, current_turn, plan, change })
     }
@@ -113,7 +119,10 @@ fn page(basis: &Basis, ui: &Ui) -> Result<String, CliError> {
             let (id, roadmap) = (plan.context_id, visible(plan.roadmap_id.as_str()));
             let about = format!("context {id} of {roadmap}, captured {}", minute(&plan.created_at));
             page.push_str(&format!("  {about}, hash {}\n", short_hash(&plan.content_hash)));
-            sentence(&mut page, &format!("`cairn context show {id}` shows it"), ui);
+            match &plan.redacted {
+                Some(redaction) => sentence(&mut page, &visible(&said("", Some(redaction))), ui),
+                None => sentence(&mut page, &format!("`cairn context show {id}` shows it"), ui),
+            }
         }
         None => absent(&mut page, "context", basis.thought.context_id.map(|id| id.to_string()), ui),
     }
@@ -129,6 +138,13 @@ fn page(basis: &Basis, ui: &Ui) -> Result<String, CliError> {
     }
     match (&basis.plan, &basis.change) {
         (Some(old), Some((comparison, new))) => changed(&mut page, old, comparison, new, ui),
+        (Some(_), None) => {
+            sentence(
+                &mut page,
+                "What changed in the plan cannot be told: one of its snapshots was redacted.",
+                ui,
+            );
+        }
         _ if basis.brief.is_some() => {}
         _ => sentence(&mut page, "Nobody can tell: it names neither a brief nor a plan.", ui),
     }

@@ -1,6 +1,6 @@
 //! Small pieces that many pages show in the same way.
 
-use cairn::{Damage, Redaction, Sha, Summary, Timestamp};
+use cairn::{ContextHead, Damage, Redaction, Sha, Summary, Timestamp};
 use maud::{Markup, html};
 
 use super::link;
@@ -60,6 +60,11 @@ pub(crate) fn thought(thought: &Summary, session: &str) -> Markup {
 fn first_line_or(content: &str, empty: &str) -> String {
     let line = first_line(content);
     if line.is_empty() { empty.to_string() } else { line }
+}
+
+/// What stands in the place of a plan that was redacted.
+pub(crate) fn redacted_plan(head: &ContextHead) -> Markup {
+    html! { @if let Some(redaction) = &head.redacted { p.faint { "The plan was " (redacted(redaction)) "." } } }
 }
 
 /// That something was redacted: by whom, when and why.

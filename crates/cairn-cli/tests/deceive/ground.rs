@@ -240,6 +240,12 @@ fn plans(cairn: &Cairn, folder: &Path) {
         draft.context_id = Some(context.context_id);
         cairn.record(draft.task(TASK).agent("ada")).unwrap();
     }
+    // Two that share what is redacted later.
+    let plan = json!({"title": "Gone", "nodes": [{"id": "g", "label": "Ask somebody"}]});
+    fs::write(folder.join("roadmaps/gone.json"), plan.to_string()).unwrap();
+    for version in 0..2 {
+        cairn.context_create("gone", Some(object(json!({"version": version})))).unwrap();
+    }
 }
 
 /// Grows the log until it has a tile.
@@ -293,6 +299,10 @@ fn redactions(cairn: &Cairn) {
     let plain = all.iter().filter(|thought| thought.seq % 31 == 30).take(2);
     let mut targets: Vec<String> = plain.chain([sealed]).map(|thought| thought.id.to_string()).collect();
     targets.push(cairn.briefs(None, None).unwrap()[0].brief_id.to_string());
+    targets.push(cairn.reviews(all[0].id.as_str()).unwrap()[0].id.clone());
+    let gone = cairn.context_history("gone", None).unwrap();
+    targets.push(format!("context:{}", gone[0].context_id));
+    targets.push(format!("event:{}", cairn.turn_begin("quiet", "a name", None).unwrap().seq));
     for target in targets {
         cairn.redact(&Redact { target, actor: "ann".into(), reason: "a name".into() }).unwrap();
     }

@@ -182,6 +182,9 @@ impl Parts<'_> {
                     said.blanks(field) && (!mark.stored || said.content_hash == mark.hash)
                 };
                 let redaction = redaction.filter(took).ok_or(Unsound::Gone(field))?;
+                if mark.salted && salt.is_some() {
+                    return Err(Unsound::StillThere("salt"));
+                }
                 if left.as_ref().map(|text| Sha::of(text.as_bytes())) != redaction.remains {
                     return Err(Unsound::Remains);
                 }

@@ -253,14 +253,14 @@ CREATE TRIGGER event_no_delete BEFORE DELETE OR TRUNCATE ON event
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('events are write-once: they cannot be deleted');
 CREATE TRIGGER body_no_delete BEFORE DELETE OR TRUNCATE ON body
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('contents are write-once: they cannot be deleted');
-CREATE TRIGGER context_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON context
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed or deleted');
-CREATE TRIGGER snapshot_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON snapshot
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed or deleted');
+CREATE TRIGGER context_no_delete BEFORE DELETE OR TRUNCATE ON context
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be deleted');
+CREATE TRIGGER snapshot_no_delete BEFORE DELETE OR TRUNCATE ON snapshot
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be deleted');
 CREATE TRIGGER redaction_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON redaction
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('redactions are write-once: they cannot be changed or deleted');
-CREATE TRIGGER review_no_change BEFORE UPDATE OR DELETE OR TRUNCATE ON review
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse('reviews are write-once: they cannot be changed or deleted');
+CREATE TRIGGER review_no_delete BEFORE DELETE OR TRUNCATE ON review
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse('reviews are write-once: they cannot be deleted');
 CREATE TRIGGER thought_no_delete BEFORE DELETE OR TRUNCATE ON thought
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('thoughts are write-once: they cannot be deleted');
 CREATE TRIGGER brief_no_delete BEFORE DELETE OR TRUNCATE ON brief
@@ -299,8 +299,7 @@ CREATE TRIGGER checkpoint_no_update BEFORE UPDATE ON checkpoint FOR EACH ROW
 CREATE TRIGGER seal_no_update BEFORE UPDATE OR TRUNCATE ON seal
   FOR EACH STATEMENT EXECUTE FUNCTION refuse('the keys of sealed contents are write-once: they cannot be changed');
 
--- A thought, a brief, an event and a key can be blanked by a redaction that stands in the log, and not otherwise. The columns that
--- stay are compared as a whole.
+-- Only a redaction that stands in the log blanks a record or deletes a key. The columns that stay are compared as a whole.
 CREATE FUNCTION only_blanked() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   erased TEXT[] := tg_argv[1]::TEXT[];
@@ -326,6 +325,15 @@ BEGIN
   RETURN new;
 END $$;
 
+-- Contexts share the content of a snapshot: a redaction of one of them takes it.
+CREATE FUNCTION only_with_context() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM redaction r JOIN context c ON c.seq = r.target_seq WHERE c.snapshot_no = old.no) THEN
+    RAISE EXCEPTION '%', tg_argv[0] USING ERRCODE = 'restrict_violation';
+  END IF;
+  RETURN new;
+END $$;
+
 CREATE TRIGGER thought_no_update BEFORE UPDATE ON thought FOR EACH ROW
   WHEN (((new.content IS NULL OR (new.content = old.content AND starts_with(old.content, 'sealed:v1:')))
     AND new.metadata IS NULL AND new.salt IS NULL) IS NOT TRUE)
@@ -341,6 +349,21 @@ CREATE TRIGGER event_no_update BEFORE UPDATE ON event FOR EACH ROW
   EXECUTE FUNCTION refuse('events are write-once: they cannot be changed');
 CREATE TRIGGER event_only_blanked BEFORE UPDATE ON event FOR EACH ROW
   EXECUTE FUNCTION only_blanked('events are write-once: they cannot be changed', '{body,salt}');
+CREATE TRIGGER context_no_update BEFORE UPDATE ON context FOR EACH ROW
+  WHEN (new.metadata IS NOT NULL OR new.salt IS NOT NULL)
+  EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed');
+CREATE TRIGGER context_only_blanked BEFORE UPDATE ON context FOR EACH ROW
+  EXECUTE FUNCTION only_blanked('snapshots are write-once: they cannot be changed', '{metadata,salt}');
+CREATE TRIGGER snapshot_no_update BEFORE UPDATE ON snapshot FOR EACH ROW
+  WHEN (new.data IS NOT NULL OR new.no <> old.no OR new.content_hash <> old.content_hash)
+  EXECUTE FUNCTION refuse('snapshots are write-once: they cannot be changed');
+CREATE TRIGGER snapshot_only_with_context BEFORE UPDATE ON snapshot FOR EACH ROW
+  EXECUTE FUNCTION only_with_context('snapshots are write-once: they cannot be changed');
+CREATE TRIGGER review_no_update BEFORE UPDATE ON review FOR EACH ROW
+  WHEN (new.text IS NOT NULL OR new.salt IS NOT NULL)
+  EXECUTE FUNCTION refuse('reviews are write-once: they cannot be changed');
+CREATE TRIGGER review_only_blanked BEFORE UPDATE ON review FOR EACH ROW
+  EXECUTE FUNCTION only_blanked('reviews are write-once: they cannot be changed', '{text,salt}');
 CREATE TRIGGER body_no_update BEFORE UPDATE ON body FOR EACH ROW
   WHEN (new.data IS NOT NULL OR old.redaction IS NOT NULL OR new.sha256 <> old.sha256 OR new.seq <> old.seq)
   EXECUTE FUNCTION refuse('contents are write-once: they cannot be changed');

@@ -342,13 +342,22 @@ END;
 CREATE TRIGGER session_no_delete BEFORE DELETE ON session BEGIN
   SELECT raise(ABORT, 'a session is append-only: it cannot be deleted');
 END;
-CREATE TRIGGER context_no_update BEFORE UPDATE ON context BEGIN
+-- A redaction takes the content of a snapshot from every context that shares it, and their metadata.
+CREATE TRIGGER context_no_update BEFORE UPDATE ON context
+WHEN new.metadata IS NOT NULL OR new.salt IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
+  OR (new.seq, new.id, new.roadmap_no, new.position, new.snapshot_no, new.node_count, new.created_at, new.leaf_hash)
+    IS NOT (old.seq, old.id, old.roadmap_no, old.position, old.snapshot_no, old.node_count, old.created_at, old.leaf_hash)
+BEGIN
   SELECT raise(ABORT, 'snapshots are write-once: they cannot be changed');
 END;
 CREATE TRIGGER context_no_delete BEFORE DELETE ON context BEGIN
   SELECT raise(ABORT, 'snapshots are write-once: they cannot be deleted');
 END;
-CREATE TRIGGER snapshot_no_update BEFORE UPDATE ON snapshot BEGIN
+CREATE TRIGGER snapshot_no_update BEFORE UPDATE ON snapshot
+WHEN new.data IS NOT NULL OR (new.no, new.content_hash) IS NOT (old.no, old.content_hash)
+  OR NOT EXISTS (SELECT 1 FROM redaction r JOIN context c ON c.seq = r.target_seq WHERE c.snapshot_no = old.no)
+BEGIN
   SELECT raise(ABORT, 'snapshots are write-once: they cannot be changed');
 END;
 CREATE TRIGGER snapshot_no_delete BEFORE DELETE ON snapshot BEGIN
@@ -417,7 +426,14 @@ END;
 CREATE TRIGGER redaction_no_delete BEFORE DELETE ON redaction BEGIN
   SELECT raise(ABORT, 'redactions are write-once: they cannot be deleted');
 END;
-CREATE TRIGGER review_no_update BEFORE UPDATE ON review BEGIN
+CREATE TRIGGER review_no_update BEFORE UPDATE ON review
+WHEN new.text IS NOT NULL OR new.salt IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM redaction WHERE target_seq = old.seq)
+  OR (new.seq, new.id, new.target_kind, new.target_id, new.target_seq, new.verdict, new.actor, new.created_at,
+      new.leaf_hash)
+    IS NOT (old.seq, old.id, old.target_kind, old.target_id, old.target_seq, old.verdict, old.actor, old.created_at,
+      old.leaf_hash)
+BEGIN
   SELECT raise(ABORT, 'reviews are write-once: they cannot be changed');
 END;
 CREATE TRIGGER review_no_delete BEFORE DELETE ON review BEGIN

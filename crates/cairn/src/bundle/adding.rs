@@ -87,7 +87,7 @@ impl Adding {
                 if let Some(Record { entry: Logged::Redaction(said), .. }) = &entry.record
                     && said.target_seq < prefix
                 {
-                    erased.extend(rows.erase(said)?.as_ref().map(Erased::of));
+                    erased.extend(rows.erase(said)?.as_ref().map(|target| Erased::of([target])));
                 }
             }
             rows.finish()

@@ -190,7 +190,8 @@ impl Links {
     pub fn place(&self, kind: EntryKind, id: &str) -> Option<u64> {
         match kind {
             EntryKind::Brief => self.briefs.get(id).map(|(_, seq)| *seq),
-            _ => self.thought(id).map(|thought| thought.seq),
+            EntryKind::Thought => self.thought(id).map(|thought| thought.seq),
+            _ => None,
         }
     }
 

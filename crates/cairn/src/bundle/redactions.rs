@@ -8,7 +8,7 @@ use cairn_core::preview::preview;
 
 use super::links::Links;
 use super::report::RedactedRecord;
-use crate::check::{RedactionTarget, check_redaction, wrong};
+use crate::check::{RedactionTarget, check_redaction, table, wrong};
 use crate::verify::{Finding, Reason};
 
 /// How much of the reason for a redaction a report shows, in characters.
@@ -20,6 +20,12 @@ pub struct Redactions {
     targets: BTreeMap<u64, RedactionTarget>,
     /// The first redaction of what stands at a position.
     said: BTreeMap<u64, RedactionEntry<'static>>,
+    /// Whole snapshots and reviews: kind and id, by their positions.
+    whole: BTreeMap<u64, (EntryKind, String)>,
+    /// The positions of snapshots, by their contents.
+    sharing: BTreeMap<Sha, Vec<u64>>,
+    /// The first redaction of each content that snapshots share.
+    first_of_content: BTreeMap<Sha, u64>,
     /// Entries that record one.
     pub entries: u64,
 }
@@ -27,14 +33,22 @@ pub struct Redactions {
 impl Redactions {
     /// Notes a record that lacks a text or is sealed.
     pub fn see(&mut self, entry: &Entry<'_>, parts: &Parts<'_>, has_key: bool) {
+        if let Entry::Snapshot(snapshot) = entry {
+            self.sharing.entry(snapshot.content_hash).or_default().push(snapshot.seq);
+        }
         if let Some(target) = RedactionTarget::of(entry, parts, has_key).filter(RedactionTarget::is_blank) {
             self.targets.insert(entry.seq(), target);
+        } else if matches!(entry, Entry::Snapshot(_) | Entry::Review(_)) {
+            self.whole.insert(entry.seq(), (entry.kind(), entry.id()));
         }
     }
 
     /// Takes in a redaction; returns the first thing wrong with it.
     pub fn add(&mut self, links: &Links, said: &RedactionEntry<'_>) -> Option<Finding> {
         self.entries += 1;
+        if said.target_kind == EntryKind::Snapshot {
+            self.first_of_content.entry(said.content_hash).or_insert(said.seq);
+        }
         let found = self.wrong(links, said);
         self.said.entry(said.target_seq).or_insert_with(|| said.clone().into_owned());
         found
@@ -58,12 +72,17 @@ impl Redactions {
                 {
                     None
                 }
-                EntryKind::Thought | EntryKind::Brief if links.place(kind, id) == Some(place) => {
+                _ if links.place(kind, id) == Some(place)
+                    || self.whole.get(&place).is_some_and(|(of, name)| (*of, &**name) == (kind, &**id)) =>
+                {
                     let what = format!("{kind} `{id}`, which was redacted,");
-                    let (table, field) =
-                        (kind.as_str(), if kind == EntryKind::Brief { "data" } else { "content" });
+                    let field = match kind {
+                        EntryKind::Brief | EntryKind::Snapshot => "data",
+                        EntryKind::Review => "text",
+                        _ => "content",
+                    };
                     let finding =
-                        Finding::differs(Reason::LeafMismatch, table, &what, field, "nothing", "there");
+                        Finding::differs(Reason::LeafMismatch, table(kind), &what, field, "nothing", "there");
                     Some(Finding { id: Some(id.to_string()), ..finding.at(place) })
                 }
                 _ => differs(Reason::MissingRecord, "that of the record it names"),
@@ -73,17 +92,32 @@ impl Redactions {
         let mut bodies = said.bodies.clone();
         bodies.sort_unstable();
         bodies.dedup();
-        let shared = match said.target_kind {
+        let shared = match target.kind {
             EntryKind::Event => links.sharing(&bodies, seq, place),
+            EntryKind::Snapshot if links.has_all() => Some(self.sharing(said)),
             _ => None,
         };
         let found = check_redaction(said, first, target, shared);
         if found.is_some() {
             return found;
         }
+        if let Some(left) = said.shared.iter().find(|place| self.whole.contains_key(place)) {
+            let message = "the content of a snapshot, which was redacted with another, is still there";
+            return Some(Finding::new(Reason::LeafMismatch, "snapshot", message).at(*left));
+        }
         let left = said.bodies.iter().find(|digest| !links.gone.contains_key(digest))?;
         let message = format!("content {left}, which was redacted, is still there");
         Some(Finding::new(Reason::LeafMismatch, "body", message).at(place))
+    }
+
+    /// The snapshots that shared what a redaction took. The first redaction of a content names them; each of them has a
+    /// redaction of its own, which names none.
+    fn sharing(&self, said: &RedactionEntry<'_>) -> Vec<u64> {
+        if self.first_of_content.get(&said.content_hash) != Some(&said.seq) {
+            return Vec::new();
+        }
+        let places = self.sharing.get(&said.content_hash).into_iter().flatten().copied();
+        places.filter(|place| *place < said.seq && *place != said.target_seq).collect()
     }
 
     /// What is missing although nothing says that it was blanked.

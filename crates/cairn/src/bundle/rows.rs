@@ -90,10 +90,11 @@ impl<'a> Rows<'a> {
             Logged::Event(event) => keys.session_no = self.session(&event.session_id)?.no,
             Logged::Brief(brief) => keys.session_no = self.session(&brief.session_id)?.no,
             Logged::Snapshot(snapshot) => {
-                let data = record.parts.text.as_deref().unwrap_or_default();
+                let data = record.parts.text.as_deref();
                 keys.snapshot_no = match self.tx.snapshot(&snapshot.content_hash, data)? {
-                    Some((no, true)) => no,
-                    Some((_, false)) => {
+                    // A content that was redacted since is erased when its redaction is written.
+                    Some((no, same)) if same || data.is_none() => no,
+                    Some(_) => {
                         let hash = snapshot.content_hash;
                         return Err(StoreError::Damaged(format!(
                             "the snapshot stored under {hash} is another"
@@ -150,7 +151,7 @@ impl<'a> Rows<'a> {
                 redaction.seq, redaction.target_seq
             )));
         }
-        let target = self.tx.target(&redaction.target_id)?;
+        let target = self.tx.target(redaction.target_kind, &redaction.target_id)?;
         let Some(target) = target.filter(|target| target.seq == redaction.target_seq) else {
             let message = format!("what log entry {} redacts is missing", redaction.seq);
             return Err(StoreError::Damaged(message));

@@ -51,6 +51,10 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
     for id in contexts {
         chosen.extend(audit.context_seq(id)?);
     }
+    let reviews = audit.review_places()?.into_iter();
+    let of_chosen: Vec<u64> =
+        reviews.filter(|(seq, target)| *seq < size && chosen.contains(target)).map(|(seq, _)| seq).collect();
+    chosen.extend(of_chosen);
     let (mut about, mut taken) = (Vec::new(), Vec::new());
     audit.statements(EntryKind::Redaction, &mut |seq, leaf| {
         if let Some(Entry::Redaction(entry)) = Entry::parse(leaf)
@@ -63,8 +67,6 @@ pub fn select(audit: &dyn Audit, selection: &Selection, size: u64) -> Result<Opt
             }
         }
     })?;
-    let of_chosen = |(seq, target): &(u64, u64)| *seq < size && chosen.contains(target);
-    about.extend(audit.review_places()?.into_iter().filter(of_chosen).map(|(seq, _)| seq));
     if !taken.is_empty() {
         let named = named(audit, &chosen)?;
         about.extend(

@@ -11,7 +11,7 @@ use crate::store::{Finding, Reason};
 
 /// The record that a redaction names, as far as it is left.
 pub(crate) struct RedactionTarget {
-    kind: EntryKind,
+    pub kind: EntryKind,
     id: String,
     seq: u64,
     mark: TextMark,
@@ -22,7 +22,7 @@ pub(crate) struct RedactionTarget {
     named: Vec<Sha>,
     /// Whether its text is there.
     text: bool,
-    /// Whether its metadata or its salt is there.
+    /// Whether its metadata or its salt is there, without which nobody can guess what was blanked.
     metadata: bool,
     /// Whether its content is sealed.
     pub sealed: bool,
@@ -50,7 +50,10 @@ impl RedactionTarget {
                 named_bodies(event, body).into_iter().map(|body| body.sha256).collect()
             }),
             text: parts.text.is_some() && left.is_none(),
-            metadata: entry.metadata_mark().is_some() && (parts.metadata.is_some() || salt),
+            metadata: match entry {
+                Entry::Review(_) => salt && parts.text.is_none(),
+                _ => entry.metadata_mark().is_some() && (parts.metadata.is_some() || salt),
+            },
             sealed: entry.kind() == EntryKind::Thought && parts.text.as_deref().is_some_and(seal::is_sealed),
             key,
         })
@@ -82,7 +85,7 @@ impl RedactionTarget {
         let (table, field) = if self.text && said.blanks(self.mark.field) {
             (table(self.kind), self.mark.field)
         } else if self.metadata {
-            (table(self.kind), "metadata")
+            (table(self.kind), if self.kind == EntryKind::Review { "salt" } else { "metadata" })
         } else if self.key && said.blanks("seal_key") {
             ("seal", "key")
         } else {
@@ -125,7 +128,7 @@ pub(crate) fn check_redaction(
     let mut listed = said.shared.clone();
     listed.sort_unstable();
     listed.dedup();
-    listed.retain(|_| target.kind == EntryKind::Event);
+    listed.retain(|_| matches!(target.kind, EntryKind::Event | EntryKind::Snapshot));
     let derived = RedactionEntry {
         bodies: bodies.into_iter().collect(),
         content_hash: target.mark.hash,
@@ -146,8 +149,11 @@ pub(crate) fn check_redaction(
 /// Whether a redaction can name these fields of a record, which `commits` to metadata or not.
 fn possible_fields(kind: EntryKind, commits: bool, fields: &[&str]) -> bool {
     match (kind, fields) {
-        (EntryKind::Brief, ["data"]) | (EntryKind::Event, ["body"] | ["body", "bodies"]) => true,
-        (EntryKind::Thought, ["content" | "seal_key", rest @ ..]) => {
+        (EntryKind::Brief, ["data"])
+        | (EntryKind::Review, ["text"])
+        | (EntryKind::Event, ["body"] | ["body", "bodies"]) => true,
+        (EntryKind::Thought, ["content" | "seal_key", rest @ ..])
+        | (EntryKind::Snapshot, ["data", rest @ ..]) => {
             if commits {
                 rest == ["metadata"]
             } else {

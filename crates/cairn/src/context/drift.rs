@@ -78,8 +78,8 @@ pub struct DriftedDecision {
     pub roadmap_id: RoadmapId,
     /// The newest snapshot of that roadmap.
     pub current_context_id: u64,
-    /// How much has changed since, as [`Diff::total_changes`] counts.
-    pub total_changes: u64,
+    /// How much has changed since, as [`Diff::total_changes`] counts; none if one of the two plans was redacted.
+    pub total_changes: Option<u64>,
     /// The nodes it names that have changed or gone.
     pub nodes: Vec<DriftedNode>,
     /// The nodes it names that are as they were.
@@ -167,7 +167,7 @@ impl Cairn {
         for thought in thoughts {
             by_context.entry(thought.context_id.unwrap_or_default()).or_default().push(thought);
         }
-        let mut plans: HashMap<&RoadmapId, (u64, Snapshot)> = HashMap::new();
+        let mut plans: HashMap<&RoadmapId, (u64, Option<Snapshot>)> = HashMap::new();
         let mut results: Vec<(u64, DriftedDecision)> = Vec::new();
         for (context_id, thoughts) in by_context {
             let Some(old) = self.context_head(context_id)? else { continue };
@@ -178,8 +178,24 @@ impl Cairn {
             }
             let (current_id, plan) = &plans[&head.roadmap_id];
             let before = self.content(&old)?;
-            let diff = Diff::between(&before, plan);
-            let changes = changes(&before, &diff);
+            let (Some(before), Some(plan)) = (&before, plan) else {
+                results.extend(thoughts.into_iter().map(|thought| {
+                    let decision = DriftedDecision {
+                        session_id: thought.session_id.clone(),
+                        roadmap_id: old.roadmap_id.clone(),
+                        current_context_id: *current_id,
+                        total_changes: None,
+                        nodes_left_out: 0,
+                        nodes: Vec::new(),
+                        unchanged_nodes: Vec::new(),
+                        thought: Summary::of(thought.clone(), TRAIL_CHARS),
+                    };
+                    (thought.seq, decision)
+                }));
+                continue;
+            };
+            let diff = Diff::between(before, plan);
+            let changes = changes(before, &diff);
             let mentions = Mentions::new(before.nodes.iter().map(|node| node.id.as_str()));
             for thought in thoughts {
                 let named = mentions.named(&thought.content, thought.metadata.as_ref());
@@ -203,7 +219,7 @@ impl Cairn {
                         session_id: thought.session_id.clone(),
                         roadmap_id: old.roadmap_id.clone(),
                         current_context_id: *current_id,
-                        total_changes: diff.total_changes() as u64,
+                        total_changes: Some(diff.total_changes() as u64),
                         nodes_left_out: (names - nodes.len() - unchanged_nodes.len()) as u64,
                         nodes,
                         unchanged_nodes,

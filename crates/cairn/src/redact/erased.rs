@@ -2,7 +2,7 @@
 
 use cairn_core::entry::EntryKind;
 
-use super::pieces::{add_metadata, add_text, add_values};
+use super::pieces::{add_metadata, add_text, add_values, texts};
 use crate::store::{Pieces, Store, Swept, Target};
 
 /// A text that was erased from its record, and is still to be looked for in the files.
@@ -12,9 +12,14 @@ pub(crate) struct Erased {
 }
 
 impl Erased {
-    /// Remembers pieces of what a record held.
-    pub fn of(target: &Target) -> Erased {
-        Erased { pieces: pieces(target), brief: target.kind == EntryKind::Brief }
+    /// Remembers pieces of what records held.
+    pub fn of<'t>(targets: impl IntoIterator<Item = &'t Target>) -> Erased {
+        let (mut pieces, mut any, mut brief) = (Pieces::default(), false, false);
+        for target in targets {
+            any |= add_pieces(&mut pieces, target);
+            brief |= target.kind == EntryKind::Brief;
+        }
+        Erased { pieces: any.then_some(pieces), brief }
     }
 
     /// Remembers pieces of texts that stood in JSON.
@@ -43,19 +48,19 @@ impl Erased {
     }
 }
 
-/// What to look for; none if there was no text.
-fn pieces(target: &Target) -> Option<Pieces> {
-    let mut pieces = Pieces::default();
+/// Adds what to look for; no if there was no text.
+fn add_pieces(pieces: &mut Pieces, target: &Target) -> bool {
     match (&target.key, &target.text) {
         (Some(key), _) => pieces.texts.push(key.clone()),
-        (None, Some(text)) => add_text(&mut pieces, text, target.kind != EntryKind::Brief),
+        (None, Some(data)) if target.kind == EntryKind::Snapshot => add_values(pieces, &texts(data)),
+        (None, Some(text)) => add_text(pieces, text, target.kind == EntryKind::Thought),
         (None, None) => {}
     }
     if let Some(metadata) = &target.metadata {
-        add_metadata(&mut pieces, metadata);
+        add_metadata(pieces, metadata);
     }
     let empty = target.key.is_none() && target.text.as_ref().is_none_or(String::is_empty);
-    (!empty || target.metadata.is_some()).then_some(pieces)
+    !empty || target.metadata.is_some()
 }
 
 /// What is left of the text, in words.

@@ -30,11 +30,13 @@ pub trait PlanAppend {
     /// Visits the newest snapshot of a roadmap, without its content.
     fn newest_context(&mut self, roadmap_id: &str, visit: Visit<'_>) -> Result<()>;
     /// The number of the content stored under this hash, and whether it is `data`.
-    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>>;
+    fn snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<Option<(i64, bool)>>;
+    /// The numbers of the snapshots that share a content, and their positions in the log, in order.
+    fn sharing(&mut self, hash: &Sha) -> Result<Vec<(u64, u64)>>;
     /// Adds a roadmap without snapshots and returns its number.
     fn add_roadmap(&mut self, name: &str) -> Result<i64>;
-    /// Adds content and returns its number.
-    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64>;
+    /// Adds content, or the place of a content that was redacted, and returns its number.
+    fn add_snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<i64>;
     /// Moves a roadmap's head.
     fn set_roadmap(&mut self, head: &RoadmapHead) -> Result<()>;
 }
@@ -43,4 +45,6 @@ pub trait PlanAppend {
 pub trait PlanAudit {
     /// Where in the log the snapshot of that number is.
     fn context_seq(&self, id: u64) -> Result<Option<u64>>;
+    /// The positions in the log of the snapshots that share a content, in order.
+    fn sharing(&self, hash: &Sha) -> Result<Vec<u64>>;
 }

@@ -2,6 +2,7 @@
 
 use cairn_core::Sha;
 use cairn_core::id::RoadmapId;
+use cairn_core::redaction::Redaction;
 use cairn_core::thought::ThoughtType;
 use cairn_core::time::Timestamp;
 use serde::Serialize;
@@ -122,6 +123,9 @@ pub struct ContextHead {
     pub created_at: Timestamp,
     /// Whatever the caller wanted to keep with it.
     pub metadata: Option<Map<String, Value>>,
+    /// Who took its content, when and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redaction>,
     /// Position in the log.
     pub seq: u64,
 }

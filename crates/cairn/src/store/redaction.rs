@@ -1,6 +1,7 @@
 //! Redactions: the entries that record them, erasing texts, and the search for what is left of them.
 
 use cairn_core::Sha;
+use cairn_core::entry::EntryKind;
 use cairn_core::id::BriefId;
 
 use super::{RedactionLeaf, Result, Target};
@@ -48,12 +49,12 @@ pub trait RedactionReader {
 
 /// Records redactions and erases texts.
 pub trait RedactionAppend {
-    /// The thought or the brief of that id, with the texts that a redaction would erase.
-    fn target(&mut self, id: &str) -> Result<Option<Target>>;
+    /// The record of that kind and id, with the texts that a redaction would erase.
+    fn target(&mut self, kind: EntryKind, id: &str) -> Result<Option<Target>>;
     /// See [`RedactionReader::redaction`].
     fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>>;
-    /// Erases the texts of what a redaction was noted for, and every word of them in the search index. Of a sealed
-    /// content the key instead of the text.
+    /// Erases the texts of a record for which a redaction was noted, and every word of them in the search indexes. Of a
+    /// sealed content, the key instead of the text.
     fn blank(&mut self, target: &Target) -> Result<()>;
     /// Puts the rest of an event in the place of its body, and erases its salt and the kept state of its session.
     fn blank_event(&mut self, seq: u64, remains: &str) -> Result<()>;

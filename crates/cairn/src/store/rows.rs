@@ -82,11 +82,11 @@ pub struct Target {
     pub kind: EntryKind,
     /// Position in the log.
     pub seq: u64,
-    /// Its session.
+    /// Its session; empty if it belongs to none.
     pub session_id: String,
-    /// The content of a thought, the data of a brief.
+    /// The content of a thought, the data of a brief or a snapshot, the text of a review.
     pub text: Option<String>,
-    /// The metadata of a thought.
+    /// The metadata of a thought or a snapshot.
     pub metadata: Option<String>,
     /// The key of its content. What has one keeps its text, and loses the key.
     pub key: Option<Vec<u8>>,

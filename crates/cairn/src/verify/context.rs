@@ -16,7 +16,7 @@ pub fn verify(store: &dyn Store, context_id: u64) -> Result<ContextVerdict> {
     let audit = store.audit()?;
     let seq = audit.context_seq(context_id)?.ok_or_else(not_found)?;
     let mut verdict = ContextVerdict {
-        valid: false,
+        valid: Some(false),
         context_id,
         stored_hash: None,
         recalculated_hash: None,
@@ -32,8 +32,12 @@ pub fn verify(store: &dyn Store, context_id: u64) -> Result<ContextVerdict> {
         ControlFlow::Continue(())
     })?;
     let wrong = check_entry(&*audit, seq, EntryKind::Snapshot)?;
-    verdict.valid = wrong.is_none();
+    let content = verdict.recalculated_hash.is_some();
+    verdict.valid = if wrong.is_some() { Some(false) } else { content.then_some(true) };
     verdict.message = match wrong {
+        None if !content => format!(
+            "the content of context {context_id} was redacted and cannot be recomputed; its row and its log entry agree"
+        ),
         None => format!("context {context_id} is what was captured: content, row and log entry agree"),
         Some(finding) => finding.message,
     };

@@ -73,6 +73,17 @@ impl<'a> Database<'a> {
         Ok(found)
     }
 
+    /// The snapshots that shared what a redaction took. The first redaction of a content names them; each of them has a
+    /// redaction of its own, which names none.
+    fn sharing(&mut self, said: &RedactionEntry<'_>) -> Result<Vec<u64>> {
+        if !self.redactions.is_first_of_content(self.audit, said)? {
+            return Ok(Vec::new());
+        }
+        let mut sharing = self.audit.sharing(&said.content_hash)?;
+        sharing.retain(|place| *place < said.seq && *place != said.target_seq);
+        Ok(sharing)
+    }
+
     /// The first thing wrong with a content: that it is there, and, where it is first named, that it has its digest.
     fn wrong_body(&mut self, seq: u64, body: &Body) -> Result<Option<Finding>> {
         let digest = body.sha256;
@@ -285,6 +296,10 @@ impl Before for Database<'_> {
                 return Ok(Some(Finding::new(Reason::LeafMismatch, "body", message).at(said.target_seq)));
             }
         }
-        Ok(check_redaction(said, first, &target, None))
+        let shared = match target.kind {
+            EntryKind::Snapshot => Some(self.sharing(said)?),
+            _ => None,
+        };
+        Ok(check_redaction(said, first, &target, shared))
     }
 }

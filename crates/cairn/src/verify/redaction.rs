@@ -38,6 +38,8 @@ pub struct Redactions {
     by_target: Option<HashMap<u64, RedactionEntry<'static>>>,
     /// For each content that was blanked: the redaction, and its target. Read with the others.
     by_digest: HashMap<Sha, (u64, u64)>,
+    /// The first redaction of each content that snapshots share. Read with the others.
+    by_content: HashMap<Sha, u64>,
     /// The events that shared blanked contents.
     pub sharing: Sharing,
     /// Keys seen.
@@ -54,15 +56,19 @@ impl Redactions {
     fn by_target(&mut self, audit: &dyn Audit) -> Result<&HashMap<u64, RedactionEntry<'static>>> {
         if self.by_target.is_none() {
             let (mut by_target, mut by_digest) = (HashMap::new(), HashMap::new());
+            let mut by_content = HashMap::new();
             audit.statements(EntryKind::Redaction, &mut |seq, leaf| {
                 if let Some(said) = read_redaction(leaf).filter(|said| said.seq == seq) {
                     for digest in &said.bodies {
                         by_digest.entry(*digest).or_insert((seq, said.target_seq));
                     }
+                    if said.target_kind == EntryKind::Snapshot {
+                        by_content.entry(said.content_hash).or_insert(seq);
+                    }
                     by_target.entry(said.target_seq).or_insert(said);
                 }
             })?;
-            self.by_digest = by_digest;
+            (self.by_digest, self.by_content) = (by_digest, by_content);
             self.by_target = Some(by_target);
         }
         Ok(self.by_target.get_or_insert_default())
@@ -79,6 +85,12 @@ impl Redactions {
     /// The position of the first redaction of a record.
     pub fn first(&mut self, audit: &dyn Audit, target_seq: u64) -> Result<Option<u64>> {
         Ok(self.by_target(audit)?.get(&target_seq).map(|said| said.seq))
+    }
+
+    /// Whether a redaction is the first of a content that snapshots share. It names them; those of the others follow.
+    pub fn is_first_of_content(&mut self, audit: &dyn Audit, said: &RedactionEntry<'_>) -> Result<bool> {
+        self.by_target(audit)?;
+        Ok(self.by_content.get(&said.content_hash) == Some(&said.seq))
     }
 
     /// The later entry that redacted the record at a position.

@@ -42,16 +42,11 @@ impl Step<'_> {
         {
             return Ok((newest, true));
         }
-        let snapshot_no = match self.tx.snapshot(&capture.content_hash, &capture.data)? {
+        let data = Some(capture.data.as_str());
+        let snapshot_no = match self.tx.snapshot(&capture.content_hash, data)? {
             Some((no, true)) => no,
-            Some((_, false)) => {
-                // To point to it would be to vouch for it.
-                let hash = capture.content_hash;
-                return Err(Error::Conflict(format!(
-                    "the snapshot stored under {hash} was changed since; run `cairn verify` to see where"
-                )));
-            }
-            None => self.tx.add_snapshot(&capture.content_hash, &capture.data)?,
+            Some((_, false)) => return Err(self.other_content(capture)?),
+            None => self.tx.add_snapshot(&capture.content_hash, data)?,
         };
         let roadmap = match self.tx.roadmap(name)? {
             Some(roadmap) => roadmap,
@@ -89,8 +84,28 @@ impl Step<'_> {
             node_count: capture.node_count,
             created_at,
             metadata: metadata.map_err(|error| StoreError::Damaged(error.to_string()))?,
+            redacted: None,
             seq,
         };
         Ok((head, false))
+    }
+
+    /// Why a content cannot be captured although its hash is known: it was redacted, or changed behind our back.
+    fn other_content(&mut self, capture: &Capture) -> Result<Error> {
+        let hash = capture.content_hash;
+        if let Some((number, seq)) = self.tx.sharing(&hash)?.first().copied()
+            && let Some(entry) = self.tx.redaction(seq)?
+        {
+            let said = checked::redaction(&entry, seq)?.redaction();
+            return Ok(Error::Conflict(format!(
+                "roadmap `{}` has the content of context {number}, which was redacted by {} on {} ({}); take out of the \
+                 roadmap what was redacted, and capture it again",
+                capture.roadmap_id, said.by, said.at, said.reason
+            )));
+        }
+        // To point to it would be to vouch for it.
+        Ok(Error::Conflict(format!(
+            "the snapshot stored under {hash} was changed since; run `cairn verify` to see where"
+        )))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cairn_core::Sha;
-use cairn_core::entry::{Entry, EntryKind, RedactionEntry};
+use cairn_core::entry::{Entry, EntryKind, RedactionEntry, TextMark};
 use cairn_core::time::Timestamp;
 
 use super::step::Step;
@@ -13,6 +13,8 @@ use crate::store::{Damage, RedactionLeaf, Target};
 
 /// A record to be blanked.
 pub(crate) struct RedactRequest {
+    /// The kinds that it may be of, in the order in which they are looked for.
+    pub kinds: &'static [EntryKind],
     pub id: String,
     pub actor: String,
     pub reason: String,
@@ -27,6 +29,8 @@ pub(crate) struct Blanked {
     pub content_hash: Sha,
     /// With the texts it had.
     pub target: Target,
+    /// The records that shared its content, with the metadata they had.
+    pub shared: Vec<Target>,
 }
 
 /// An event to be blanked.
@@ -70,46 +74,93 @@ impl Step<'_> {
         Ok(entry.ok_or_else(|| Damage::at(seq, "it is missing"))?)
     }
 
-    /// Blanks a thought or a stored brief.
+    /// Blanks a thought, a stored brief, a review or a snapshot. With a snapshot go all others of the same content.
     pub fn redact(&mut self, request: &RedactRequest) -> Result<Blanked> {
-        let Some(target) = self.tx.target(&request.id)? else { return Err(self.unredactable(&request.id)?) };
-        if let Some(entry) = self.tx.redaction(target.seq)? {
-            return Err(redacted_already(target.kind, &request.id, &entry, target.seq)?);
-        }
-        let in_log = self.entry_at(target.seq)?;
-        let mark = in_log.text_mark().filter(|_| in_log.kind() == target.kind && in_log.id() == request.id);
-        let other = || Damage::at(target.seq, format!("it is not {} `{}`", target.kind, request.id));
-        let mark = mark.ok_or_else(other)?;
-        let content_hash = mark.hash;
-        let mut fields = match (target.kind, &target.key) {
-            (EntryKind::Thought, Some(_)) => vec!["seal_key"],
-            (EntryKind::Thought, None) => vec!["content"],
-            _ => vec!["data"],
+        let id = &request.id;
+        let Some(target) = self.target(request.kinds, id)? else {
+            return Err(self.unredactable(request)?);
         };
+        if let Some(entry) = self.tx.redaction(target.seq)? {
+            return Err(redacted_already(target.kind, id, &entry, target.seq)?);
+        }
+        let content_hash = self.text_mark(&target, id)?.0.hash;
+        let mut shared = Vec::new();
+        if target.kind == EntryKind::Snapshot {
+            for (number, seq) in self.tx.sharing(&content_hash)? {
+                if seq != target.seq {
+                    let number = number.to_string();
+                    let other = self.tx.target(EntryKind::Snapshot, &number)?;
+                    let other = other.ok_or_else(|| Damage::at(seq, "it is missing"))?;
+                    shared.push((number, Target { text: None, ..other }));
+                }
+            }
+        }
+        let at = self.clock.now()?;
+        let places = shared.iter().map(|(_, other)| other.seq).collect();
+        let (seq, fields) = self.append_redaction(request, &target, id, &at, places)?;
+        for (id, other) in &shared {
+            self.append_redaction(request, other, id, &at, Vec::new())?;
+        }
+        self.tx.blank(&target)?;
+        for (_, other) in &shared {
+            self.tx.blank(other)?;
+        }
+        self.heads.memories.clear();
+        let shared = shared.into_iter().map(|(_, other)| other).collect();
+        Ok(Blanked { seq, at, fields, content_hash, target, shared })
+    }
+
+    /// The record of that id, of the first kind that has one.
+    pub(super) fn target(&mut self, kinds: &[EntryKind], id: &str) -> Result<Option<Target>> {
+        for kind in kinds {
+            let found = self.tx.target(*kind, id)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// How the log entry of a target stands for its text and its metadata.
+    fn text_mark(&mut self, target: &Target, id: &str) -> Result<(TextMark, Option<Sha>)> {
+        let in_log = self.entry_at(target.seq)?;
+        let mark = in_log.text_mark().filter(|_| in_log.kind() == target.kind && in_log.id() == id);
+        let mark = mark.ok_or_else(|| Damage::at(target.seq, format!("it is not {} `{id}`", target.kind)))?;
+        Ok((mark, in_log.metadata_mark().flatten()))
+    }
+
+    /// Appends the entry that says that a record is blanked; returns its position and the blanked fields.
+    fn append_redaction(
+        &mut self,
+        request: &RedactRequest,
+        target: &Target,
+        id: &str,
+        at: &Timestamp,
+        shared: Vec<u64>,
+    ) -> Result<(u64, Vec<&'static str>)> {
+        let (mark, metadata_commitment) = self.text_mark(target, id)?;
+        let mut fields = vec![if target.key.is_some() { "seal_key" } else { mark.field }];
         if target.metadata.is_some() {
             fields.push("metadata");
         }
-        let at = self.clock.now()?;
         let seq = self.heads.edge.size();
         self.append_statement(Entry::Redaction(RedactionEntry {
             actor: request.actor.as_str().into(),
             bodies: Vec::new(),
-            content_hash,
+            content_hash: mark.hash,
             content_length: mark.length,
             created_at: at.clone(),
             fields: fields.iter().map(|field| (*field).into()).collect(),
-            metadata_commitment: in_log.metadata_mark().flatten(),
+            metadata_commitment,
             reason: request.reason.as_str().into(),
             remains: None,
             seq,
-            shared: Vec::new(),
-            target_id: request.id.as_str().into(),
+            shared,
+            target_id: id.into(),
             target_kind: target.kind,
             target_seq: target.seq,
         }))?;
-        self.tx.blank(&target)?;
-        self.heads.memories.clear();
-        Ok(Blanked { seq, at, fields, content_hash, target })
+        Ok((seq, fields))
     }
 
     /// Blanks an event and the contents that it names.
@@ -163,24 +214,23 @@ impl Step<'_> {
     }
 
     /// Why there is nothing of that id to be blanked.
-    fn unredactable(&mut self, id: &str) -> Result<Error> {
-        let refuse = |what: String, why: &str| {
-            Error::invalid(
-                "id",
-                format!("{what}; only thoughts, stored briefs and events of sessions can be redacted. {why}"),
-            )
-        };
+    fn unredactable(&mut self, request: &RedactRequest) -> Result<Error> {
+        let id = &request.id;
+        if request.kinds == [EntryKind::Snapshot] {
+            return Ok(Error::NotFound { what: "context", id: id.to_string() });
+        }
+        let refuse = |message: String| Ok(Error::invalid("id", message));
         if let Ok(number) = id.parse::<u64>()
             && (1..=self.contexts()?).contains(&number)
         {
-            let why = "Plans are compared, and decisions checked against them, by their whole content.";
-            return Ok(refuse(format!("`{id}` is a snapshot of a roadmap"), why));
+            return refuse(format!("`{id}` is the number of a snapshot: name it `context:{id}`"));
         }
         if self.session(id)?.is_some() {
-            let why = "Redact its thoughts, its briefs and its events one by one: an event is named `event:` and its \
-                       position in the log.";
-            return Ok(refuse(format!("`{id}` is a session"), why));
+            return refuse(format!(
+                "`{id}` is a session: redact its thoughts, its briefs and its events one by one; an event is named \
+                 `event:` and its position in the log"
+            ));
         }
-        Ok(Error::NotFound { what: "thought or brief", id: id.to_string() })
+        Ok(Error::NotFound { what: "thought, brief or review", id: id.to_string() })
     }
 }

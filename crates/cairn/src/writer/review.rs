@@ -1,6 +1,6 @@
 //! Recording a review.
 
-use cairn_core::entry::{Entry, Parts, Record, ReviewEntry, ReviewVerdict, Salt, commitment};
+use cairn_core::entry::{Entry, EntryKind, Parts, Record, ReviewEntry, ReviewVerdict, Salt, commitment};
 
 use super::step::Step;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ impl Step<'_> {
     /// Records a review of a thought or a stored brief.
     pub fn review(&mut self, request: &ReviewRequest) -> Result<Review> {
         let ReviewRequest { id, target: target_id, verdict, text, actor, salt } = request;
-        let Some(target) = self.tx.target(target_id)? else {
+        let Some(target) = self.target(&[EntryKind::Thought, EntryKind::Brief], target_id)? else {
             return Err(Error::NotFound { what: "thought or brief", id: target_id.clone() });
         };
         let in_log = self.entry_at(target.seq)?;
@@ -54,6 +54,7 @@ impl Step<'_> {
             text: text.clone(),
             actor: actor.clone(),
             created_at,
+            redacted: None,
         })
     }
 }

@@ -131,9 +131,12 @@ fn what_cannot_be_redacted_is_refused_with_the_reason() {
     );
     assert_eq!(issues(attempt("r1", "ann", "a\0b")), ["reason: must not contain a NUL character"]);
     assert_eq!(attempt("r1", "ann", &"x".repeat(2001)).unwrap_err().code(), "TOO_LARGE");
-    assert_eq!(attempt("r9", "ann", "why").unwrap_err().to_string(), "no thought or brief `r9`");
+    assert_eq!(attempt("r9", "ann", "why").unwrap_err().to_string(), "no thought, brief or review `r9`");
     let session = issues(attempt("s", "ann", "why")).remove(0);
-    assert!(session.contains("`s` is a session; only thoughts, stored briefs and events"), "{session}");
+    assert!(
+        session.contains("`s` is a session: redact its thoughts, its briefs and its events one by one"),
+        "{session}"
+    );
 
     std::fs::create_dir(db.folder().join("roadmaps")).unwrap();
     std::fs::write(
@@ -143,7 +146,13 @@ fn what_cannot_be_redacted_is_refused_with_the_reason() {
     .unwrap();
     db.context_create("p", None).unwrap();
     let snapshot = issues(attempt("1", "ann", "why")).remove(0);
-    assert!(snapshot.contains("`1` is a snapshot of a roadmap"), "{snapshot}");
+    assert!(snapshot.contains("`1` is the number of a snapshot: name it `context:1`"), "{snapshot}");
+
+    assert_eq!(attempt("context:2", "ann", "why").unwrap_err().to_string(), "no context `2`");
+    assert_eq!(
+        issues(attempt("context:one", "ann", "why")),
+        ["id: a snapshot is named `context:` and its number"]
+    );
 
     let entries = db.status().unwrap().entries;
     let done = attempt(thought.id.as_str(), "ann", "why").unwrap();

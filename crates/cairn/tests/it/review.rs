@@ -2,11 +2,12 @@
 
 use cairn::bundle::Selection;
 use cairn::core::entry::{EntryKind, ReviewVerdict};
-use cairn::{BriefRequest, Cairn, Error, NewReview, NewSession, Options, Scope, ThoughtType};
+use cairn::{BriefRequest, Cairn, Error, NewReview, NewSession, Options, Review, Scope, ThoughtType};
 use serde_json::json;
 
 use crate::bundle::forge::{Bundle, both, export, session, task};
-use crate::harness::{TestCairn, plan};
+use crate::harness::{Sql, TestCairn, on_postgres, plan};
+use crate::redact::{left, redact, stands};
 
 /// A change of a bundle.
 type Attack<'a> = &'a dyn Fn(&mut Bundle);
@@ -176,4 +177,48 @@ fn reviews_keep_their_place_between_other_records() {
     db.add_review(review(&first, ReviewVerdict::Noted, "later")).unwrap();
     assert_eq!(db.reviews(&first).unwrap().len(), 3);
     db.check();
+}
+
+#[test]
+fn the_text_of_a_review_can_be_redacted() {
+    let (db, [first, ..]) = reviewed();
+    let old = db.reviews(&first).unwrap().remove(0);
+    let done = redact(&db, &old.id).unwrap();
+    assert_eq!((done.kind, &done.fields[..], done.target_seq), (EntryKind::Review, &["text"][..], old.seq));
+    assert!(left(&done).is_empty() && !stands(&db.path(), "not like this"), "{:?}", done.remnants);
+    let now = db.reviews(&first).unwrap().remove(0);
+    let by = now.redacted.clone().unwrap();
+    assert_eq!(by.by, "ann");
+    assert_eq!(now, Review { text: String::new(), redacted: Some(by), ..old.clone() });
+    assert_eq!(db.check().redacted_total, 1);
+    for selection in [Selection::All, session("s"), task("t")] {
+        assert_eq!(both(&export(&db, selection.clone()), &[]), [""; 0], "{selection:?}");
+    }
+    let whole = export(&db, Selection::All);
+    let path = db.place("imported.db");
+    Options::new().import(&path, &mut std::io::Cursor::new(&whole), &[], &|_| {}).unwrap();
+    let copy = Cairn::open(&path).unwrap();
+    assert!(copy.verify(&Scope::All).unwrap().valid());
+    assert_eq!(copy.reviews(&first).unwrap(), db.reviews(&first).unwrap());
+    // Neither its text nor the salt without which nobody can guess it comes back unnoticed.
+    for (field, value) in [("text", json!("not like this: 😀")), ("salt", json!("00".repeat(32)))] {
+        let mut bundle = Bundle::of(&whole);
+        set(&mut bundle, old.seq, field, value);
+        let found = both(&bundle.bytes(), &[]);
+        assert!(!found.is_empty(), "{field}");
+        assert!(found.iter().all(|one| one.starts_with("leaf_mismatch (table review, ")), "{found:?}");
+    }
+    let blob = if on_postgres() { "'\\x00'::bytea" } else { "x'00'" };
+    for change in [
+        "UPDATE review SET text = 'fine' WHERE text IS NULL".to_string(),
+        format!("UPDATE review SET salt = {blob} WHERE text IS NULL"),
+        "UPDATE review SET verdict = 'approved' WHERE text IS NULL".to_string(),
+    ] {
+        let copy = db.copy("changed.db");
+        assert!(Sql::open(&copy).execute_batch(&change).is_err(), "the database itself refuses {change}");
+        Sql::open(&copy).unprotected(|sql| sql.execute_batch(&change).unwrap());
+        let copy = Cairn::open(&copy).unwrap();
+        assert!(!copy.verify(&Scope::All).unwrap().valid(), "{change}");
+        assert!(matches!(copy.reviews(&first), Err(Error::Damaged(_))), "{change}");
+    }
 }

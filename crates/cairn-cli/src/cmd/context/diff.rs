@@ -43,8 +43,9 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
     }
     let old = find(&cairn, comparison.context_id1)?;
     let new = find(&cairn, comparison.context_id2)?;
-    if let Some(format) = args.graph {
-        let graph = Graph::compared(&old.snapshot.content, &new.snapshot.content);
+    // The comparison has refused a content that was redacted.
+    if let (Some(format), Some(old), Some(new)) = (args.graph, &old.snapshot, &new.snapshot) {
+        let graph = Graph::compared(&old.content, &new.content);
         return graph::write(&graph, format, args.output.as_ref(), app);
     }
     let shown = diff_page::page(&comparison, &old.head, &new.head, args.all, ui);

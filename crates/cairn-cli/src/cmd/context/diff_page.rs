@@ -279,6 +279,7 @@ mod tests {
             node_count: 0,
             created_at: time(),
             metadata: None,
+            redacted: None,
             seq: 1,
         };
         let comparison = Comparison {

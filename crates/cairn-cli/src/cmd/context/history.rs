@@ -43,7 +43,10 @@ fn table(contexts: &[ContextHead], ui: &Ui) -> String {
     );
     for context in contexts {
         let metadata = context.metadata.as_ref().map(serde_json::to_string);
-        let metadata = metadata.and_then(Result::ok).unwrap_or_default();
+        let metadata = match &context.redacted {
+            Some(redaction) => format!("redacted by {}", redaction.by),
+            None => metadata.and_then(Result::ok).unwrap_or_default(),
+        };
         table.row([
             context.context_id.to_string(),
             minute(&context.created_at),

@@ -51,7 +51,8 @@ pub(crate) fn latest(args: &LatestArgs, app: &App) -> Result<Outcome, CliError> 
 }
 
 fn page(context: &Context, ui: &Ui) -> String {
-    let (palette, head, plan) = (ui.palette, &context.head, &context.snapshot.content);
+    let (palette, head) = (ui.palette, &context.head);
+    let plan = context.snapshot.as_ref().map(|snapshot| &snapshot.content);
     let mut page = format!(
         "{} of {}\n",
         palette.strong(&format!("context {}", head.context_id)),
@@ -60,26 +61,29 @@ fn page(context: &Context, ui: &Ui) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(page, "  {} {}", palette.faint(&format!("{name:<8}")), visible(value));
     };
-    line("title", &first_line(&plan.title));
-    line("captured", context.snapshot.captured_at.as_str());
-    let (nodes, connections) = (plan.nodes.len() as u64, plan.connections.len() as u64);
-    line(
-        "plan",
-        &format!(
-            "{}, {}, {}",
-            count(nodes, "node"),
-            count(connections, "connection"),
-            count(plan.phases.len() as u64, "phase")
-        ),
-    );
+    if let Some(plan) = plan {
+        line("title", &first_line(&plan.title));
+    }
+    line("captured", head.created_at.as_str());
+    let mut parts = count(head.node_count, "node");
+    if let Some(plan) = plan {
+        let (connections, phases) = (plan.connections.len() as u64, plan.phases.len() as u64);
+        parts.push_str(&format!(", {}, {}", count(connections, "connection"), count(phases, "phase")));
+    }
+    line("plan", &parts);
+    if let Some(redaction) = &head.redacted {
+        line("redacted", &format!("by {} on {}: {}", redaction.by, redaction.at, redaction.reason));
+    }
     line("hash", head.content_hash.hex().as_str());
     line("log", &format!("entry {}", head.seq));
     if let Some(metadata) = &head.metadata {
         let _ = writeln!(page, "\n{}", palette.faint("metadata"));
         indent(&mut page, &serde_json::to_string_pretty(metadata).expect("keys are texts"), ui);
     }
-    let nodes: Vec<&Node> = plan.nodes.iter().collect();
-    page.push_str(&plan_page::plan(&nodes, &plan.connections, &plan.phases, ui));
+    if let Some(plan) = plan {
+        let nodes: Vec<&Node> = plan.nodes.iter().collect();
+        page.push_str(&plan_page::plan(&nodes, &plan.connections, &plan.phases, ui));
+    }
     if !context.warnings.is_empty() {
         let _ = writeln!(page, "\n{}", palette.warning("what was wrong with it"));
         for flaw in &context.warnings {

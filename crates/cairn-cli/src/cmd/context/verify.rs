@@ -29,15 +29,20 @@ pub(crate) fn run(args: &Args, app: &App) -> Result<Outcome, CliError> {
         false => ui.print(&page(&verdict, ui)),
     };
     match valid {
-        true => printed.map(|()| Outcome::Fine),
+        // A redacted content cannot be recomputed, and that is nothing wrong.
+        Some(true) | None => printed.map(|()| Outcome::Fine),
         // The exit code must tell, even to a caller that reads nothing else.
-        false => Ok(Outcome::FoundSomething),
+        Some(false) => Ok(Outcome::FoundSomething),
     }
 }
 
 fn page(verdict: &ContextVerdict, ui: &Ui) -> String {
     let message = visible(&verdict.message).into_owned();
-    let message = if verdict.valid { ui.palette.good(&message) } else { ui.palette.bad(&message) };
+    let message = match verdict.valid {
+        Some(true) => ui.palette.good(&message),
+        Some(false) => ui.palette.bad(&message),
+        None => message,
+    };
     let mut page = format!("{message}\n");
     let hash = |hash: Option<Sha>| hash.map_or("none".to_string(), |hash| hash.to_string());
     let lines = [

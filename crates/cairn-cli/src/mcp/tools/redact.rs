@@ -9,11 +9,10 @@ use crate::mcp::envelope::{Data, Failure};
 pub static REDACT: Tool = Tool {
     name: "thought_redact",
     title: "Redact a record",
-    description: "Erase the text and metadata of a thought, a stored brief or an event, for ever: a person's data, a leaked \
-                  secret. Its hashes stay; the log says by whom, when and why. Only if a person asks for it. The answer \
+    description: "Erase the text and metadata of a record, for ever: a person's data, a leaked secret. Its hashes stay; the log says by whom, when and why. Only if a person asks for it. The answer \
                   names copies that are left: also_in, remnants.",
     args: &[
-        Arg::new("id", Kind::Label, "thought, brief, or event:SEQ")
+        Arg::new("id", Kind::Label, "of a thought, brief or review; context:N; event:SEQ")
             .older(&["record_id", "recordId", "thought_id", "thoughtId"])
             .required(),
         Arg::new("reason", Kind::Label, "stays for ever").required(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cairn::core::roadmap::Snapshot;
 use cairn::core::roadmap::diff::Diff;
-use cairn::{Comparison, ContextHead};
+use cairn::{Comparison, Context, ContextHead};
 use maud::{Markup, html};
 use serde::Serialize;
 
@@ -65,23 +65,25 @@ impl Page for Compare {
             ))
             .hint(format!("`{}` and `{}` list the snapshots of each", link::roadmap(one.as_str()), link::roadmap(other.as_str()))));
         }
-        let diff = Diff::between(&old.snapshot.content, &new.snapshot.content);
+        let content = |context: Context| match context.snapshot {
+            Some(snapshot) => Ok((context.head, snapshot.content)),
+            None => Err(CliError::refused(format!(
+                "the content of snapshot {} was redacted, so that nothing can be compared with it",
+                context.head.context_id
+            ))
+            .hint(format!("`{}` says by whom and when", link::context(context.head.context_id)))),
+        };
+        let ((old_head, old), (new_head, new)) = (content(old)?, content(new)?);
+        let diff = Diff::between(&old, &new);
         let comparison = Comparison {
-            roadmap_id: one.clone(),
+            roadmap_id: old_head.roadmap_id.clone(),
             context_id1: from,
             context_id2: to,
-            created_at1: old.head.created_at.clone(),
-            created_at2: new.head.created_at.clone(),
+            created_at1: old_head.created_at.clone(),
+            created_at2: new_head.created_at.clone(),
             diff: diff.clone(),
         };
-        Ok(Data {
-            comparison: comparison.into(),
-            from: old.head,
-            to: new.head,
-            old: old.snapshot.content,
-            new: new.snapshot.content,
-            diff,
-        })
+        Ok(Data { comparison: comparison.into(), from: old_head, to: new_head, old, new, diff })
     }
 
     fn show(data: &Data, _asked: &Asked) -> Shown {

@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::count;
 use crate::web::link;
-use crate::web::piece::{damaged_records, entry, hash, thought, time};
+use crate::web::piece::{damaged_records, entry, hash, redacted_plan, thought, time};
 use crate::web::text::text;
 
 /// Thoughts that are named.
@@ -31,7 +31,7 @@ pub(super) struct Data {
 
 #[derive(Serialize)]
 struct Verdict {
-    valid: bool,
+    valid: Option<bool>,
     stored_hash: Option<Sha>,
     recalculated_hash: Option<Sha>,
     message: String,
@@ -66,7 +66,8 @@ impl Page for OneContext {
     }
 
     fn show(data: &Data, _asked: &Asked) -> Shown {
-        let (head, plan) = (&data.context.head, &data.context.snapshot.content);
+        let head = &data.context.head;
+        let plan = data.context.snapshot.as_ref().map(|snapshot| &snapshot.content);
         let roadmap = head.roadmap_id.as_str();
         let title = format!("Snapshot {} of {roadmap}", head.context_id);
         let main = html! {
@@ -74,11 +75,14 @@ impl Page for OneContext {
                 a href="/roadmaps" { "Roadmaps" } " › " a href=(link::roadmap(roadmap)) { (text(roadmap)) }
                 " › snapshot " (head.context_id)
             }
-            h1 { (text(&plan.title)) }
+            h1 { (text(plan.map_or(&title, |plan| &plan.title))) }
             p.faint {
                 "Snapshot " (head.context_id) " of " (text(roadmap)) ", captured " (time(&head.created_at)) ": "
-                (count(plan.nodes.len() as u64, "node")) ", " (count(plan.connections.len() as u64, "connection")) ", "
-                (count(plan.phases.len() as u64, "phase")) "."
+                (count(head.node_count, "node"))
+                @if let Some(plan) = plan {
+                    ", " (count(plan.connections.len() as u64, "connection")) ", " (count(plan.phases.len() as u64, "phase"))
+                }
+                "."
             }
             (verdict(data))
             p.ways { (ways(data)) }
@@ -93,8 +97,13 @@ impl Page for OneContext {
                 }
             }
             h2 { "The plan" }
-            (picture(&Graph::of(plan), &|index| format!("#{}", anchor(index))))
-            (outline(plan))
+            @match plan {
+                Some(plan) => {
+                    (picture(&Graph::of(plan), &|index| format!("#{}", anchor(index))))
+                    (outline(plan))
+                },
+                None => (redacted_plan(head)),
+            }
             h2 { "What rests on it" }
             (rests(data))
             @if let Some(metadata) = &head.metadata {
@@ -109,10 +118,15 @@ impl Page for OneContext {
 /// Whether what is stored still is what was captured: recomputed for this page.
 fn verdict(data: &Data) -> Markup {
     let Verdict { valid, stored_hash, recalculated_hash, message } = &data.verdict;
+    let (class, sign, word) = match valid {
+        Some(true) => ("good", "✓", "It verifies"),
+        Some(false) => ("bad", "✗", "It does not verify"),
+        None => ("unknown", "?", "It cannot be verified any more"),
+    };
     html! {
-        section.recheck.(if *valid { "good" } else { "bad" }) {
+        section.recheck.(class) {
             p {
-                strong { span aria-hidden="true" { (if *valid { "✓ " } else { "✗ " }) } (if *valid { "It verifies" } else { "It does not verify" }) }
+                strong { span aria-hidden="true" { (sign) " " } (word) }
                 ": " (text(message)) "."
             }
             dl.facts {

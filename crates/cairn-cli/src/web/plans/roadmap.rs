@@ -15,7 +15,7 @@ use crate::graph::Graph;
 use crate::serve::{Asked, Live, Page, Shown};
 use crate::term::{count, minute};
 use crate::web::link;
-use crate::web::piece::{damaged_records, short_hash, thought, time};
+use crate::web::piece::{damaged_records, redacted_plan, short_hash, thought, time};
 use crate::web::text::text;
 
 /// Snapshots on a page: each is compared with the one before it.
@@ -84,7 +84,8 @@ impl Page for Roadmap {
         }
         let page = cairn.contexts_page(id, asked.query_number("before")?, PAGE)?;
         let damaged = drift.damaged.into_iter().chain(page.damaged).collect();
-        let shown = newest.as_ref().map(|newest| &newest.snapshot.content).or(uncaptured.as_ref());
+        let captured = newest.as_ref().and_then(|newest| newest.snapshot.as_ref());
+        let shown = captured.map(|snapshot| &snapshot.content).or(uncaptured.as_ref());
         let title = shown.map(|plan| plan.title.clone()).filter(|title| !title.trim().is_empty());
         Ok(Data {
             roadmap_id: id.to_string(),
@@ -129,7 +130,10 @@ fn drawn(data: &Data) -> Markup {
             let page = link::context(newest.head.context_id);
             html! {
                 h2 { "The newest plan: " a href=(page) { "snapshot " (newest.head.context_id) } }
-                (picture(&Graph::of(&newest.snapshot.content), &|index| format!("{page}#{}", anchor(index))))
+                @match &newest.snapshot {
+                    Some(snapshot) => (picture(&Graph::of(&snapshot.content), &|index| format!("{page}#{}", anchor(index)))),
+                    None => (redacted_plan(&newest.head)),
+                }
             }
         }
         (None, Some(plan)) => html! {
@@ -149,7 +153,8 @@ fn past(cairn: &Cairn, heads: Vec<ContextHead>, next: Option<u64>) -> Result<Vec
         None => Vec::new(),
     };
     let content = |head: &ContextHead| -> Result<Option<Snapshot>, CliError> {
-        Ok(cairn.context(head.context_id)?.map(|context| context.snapshot.content))
+        let context = cairn.context(head.context_id)?;
+        Ok(context.and_then(|context| context.snapshot).map(|snapshot| snapshot.content))
     };
     let older: Vec<Option<ContextHead>> =
         heads.iter().skip(1).cloned().map(Some).chain([before.into_iter().next()]).collect();
@@ -256,8 +261,11 @@ fn drifted(data: &Data) -> Markup {
                             div.small {
                                 @if let Some(from) = decision.thought.context_id {
                                     "rests on " a href=(link::context(from)) { "snapshot " (from) } "; "
-                                    a href=(link::compare(from, decision.current_context_id)) {
-                                        (count(decision.total_changes, "change")) " since"
+                                    @match decision.total_changes {
+                                        Some(changes) => a href=(link::compare(from, decision.current_context_id)) {
+                                            (count(changes, "change")) " since"
+                                        },
+                                        None => "one of the two plans was redacted",
                                     }
                                 }
                                 @for node in &decision.nodes {

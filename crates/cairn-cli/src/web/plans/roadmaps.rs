@@ -88,9 +88,11 @@ fn captured(cairn: &Cairn, listed: &mut Listed, file: FileState) -> Result<(), C
     listed.file = Some(file);
     listed.snapshots = cairn.contexts_page(&listed.id, None, 1)?.total;
     if let Some(newest) = cairn.context_latest(&listed.id)? {
-        listed.title = Some(newest.snapshot.content.title);
         listed.node_count = newest.head.node_count;
-        listed.phase_count = newest.snapshot.content.phases.len() as u64;
+        // A redacted plan has neither.
+        let content = newest.snapshot.map(|snapshot| snapshot.content);
+        listed.phase_count = content.as_ref().map_or(0, |plan| plan.phases.len() as u64);
+        listed.title = content.map(|plan| plan.title);
         listed.newest = Some(newest.head);
     }
     let drift = cairn.drift(Some(&listed.id), Some(1))?;

@@ -1,4 +1,4 @@
-use cairn::{NewThought, ThoughtType};
+use cairn::{NewThought, Redact, ThoughtType};
 use serde_json::{Value, json};
 
 use crate::web::testing::TestSite;
@@ -209,4 +209,28 @@ fn reading_about_plans_records_nothing() {
     }
     assert_eq!(site.cairn().log_size().unwrap(), size);
     assert!(site.cairn().newest_checkpoint().unwrap().is_none());
+}
+
+#[test]
+fn pages_say_that_a_plan_was_redacted() {
+    let site = two_plans();
+    let decision = NewThought::new(ThoughtType::Decision, "Tell nobody (c)").session("s").agent("ada");
+    site.cairn().record(NewThought { context_id: Some(1), ..decision }).unwrap();
+    for (target, of) in [("context:1", "older"), ("context:2", "newest")] {
+        let redact = Redact { target: target.into(), actor: "ann".into(), reason: "a name".into() };
+        site.cairn().redact(&redact).unwrap();
+        for path in ["/contexts/1", "/roadmaps", "/roadmaps/import"] {
+            let page = site.page(path).unwrap();
+            assert!(!page.contains("Tell</"), "{path}, the {of} is gone: {page}");
+        }
+        let page = site.page("/contexts/1").unwrap();
+        assert!(
+            page.contains("The plan was redacted by ann on")
+                && page.contains("It cannot be verified any more")
+        );
+        assert_eq!(site.twin("/contexts/1").unwrap()["verdict"]["valid"], Value::Null);
+    }
+    assert!(site.page("/roadmaps/import").unwrap().contains("one of the two plans was redacted"));
+    let refused = site.page("/compare?from=1&to=2").unwrap_err();
+    assert!(refused.sentence().contains("the content of snapshot 1 was redacted"), "{}", refused.sentence());
 }

@@ -280,8 +280,8 @@ fn hashes(data: &Data) -> Markup {
 
 impl SeenPlan {
     fn of(cairn: &Cairn, id: u64) -> Option<SeenPlan> {
-        let title =
-            cairn.context(id).ok().flatten().map(|context| context.snapshot.content.title.to_string());
+        let snapshot = cairn.context(id).ok().flatten().and_then(|context| context.snapshot);
+        let title = snapshot.map(|snapshot| snapshot.content.title.to_string());
         Some(SeenPlan { title, plan: Plan::of(cairn, id)? })
     }
 }

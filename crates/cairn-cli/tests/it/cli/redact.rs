@@ -56,7 +56,7 @@ fn nothing_is_erased_unasked() {
     let run = place.on_story(&["redact", DECISION, "--reason", " ", "--yes"]);
     assert!(run.code == 1 && run.err.contains("why is it redacted?"), "{run:?}");
     let run = place.on_story(&["redact", "nothing-like-it", "--reason", "x", "--yes"]);
-    assert!(run.code == 1 && run.err.contains("no thought or brief `nothing-like-it`"), "{run:?}");
+    assert!(run.code == 1 && run.err.contains("no thought, brief or review `nothing-like-it`"), "{run:?}");
     assert!(!place.on_story(&["list"]).out.contains("redacted"));
 }
 
@@ -128,4 +128,47 @@ fn an_event_is_redacted_by_its_position() {
     assert!(verified.code == 0 && verified.out.contains("1 record is redacted"), "{verified:?}");
     let refused = run(&["redact", "event:x", "--reason", "a name", "--yes"]);
     assert!(refused.err.contains("an event is named `event:` and its position"), "{refused:?}");
+}
+
+#[test]
+fn a_snapshot_is_redacted_by_its_number_and_every_command_says_so() {
+    let place = Place::new();
+    let run = |args: &[&str]| place.run(&[&["--db", "cairn.db"], args].concat());
+    std::fs::create_dir(place.path("roadmaps")).unwrap();
+    let write = |label: &str| {
+        let plan = format!(r#"{{"title": "Letters", "nodes": [{{"id": "ask", "label": "Ask {label}"}}]}}"#);
+        std::fs::write(place.path("roadmaps/letters.json"), plan).unwrap();
+    };
+    write("Zoltan Quixley");
+    run(&["context", "create", "letters"]).fine();
+    run(&["context", "create", "letters"]).fine();
+    let recorded =
+        run(&["--json", "record", "decision", "Write to him", "--session", "s", "--context", "1"]).json();
+    write("nobody");
+    run(&["context", "create", "letters"]).fine();
+    let done = run(&["redact", "context:1", "--reason", "a name", "--by", "ann", "--yes"]);
+    assert_eq!((done.code, done.err.as_str()), (0, ""), "{done:?}");
+    assert!(done.out.starts_with("Redacted snapshot 1: its data is gone\n"), "{}", done.out);
+    let shared = "with it went all snapshots of the same content: log entry 3\n";
+    assert!(done.out.contains(shared), "{}", done.out);
+    for (command, said) in [
+        (&["context", "show", "1"][..], "redacted by ann on"),
+        (&["context", "show", "2"], "redacted by ann on"),
+        (&["context", "history", "letters"], "redacted by ann"),
+        (&["context", "verify", "1"], "was redacted and cannot be recomputed"),
+        (&["drift"], "its content redacted"),
+        (&["why", recorded["id"].as_str().unwrap()], "[redacted by ann on"),
+        (&["verify"], "2 records are redacted"),
+    ] {
+        let shown = run(command).fine();
+        assert!(shown.contains(said) && !shown.contains("Quixley"), "{command:?}: {shown}");
+    }
+    let refused = run(&["context", "diff", "1", "3"]);
+    assert!(
+        refused.code == 1 && refused.err.contains("the content of context 1 was redacted by ann"),
+        "{refused:?}"
+    );
+    write("Zoltan Quixley");
+    let refused = run(&["context", "create", "letters"]);
+    assert!(refused.code == 1 && refused.err.contains("which was redacted by ann on"), "{refused:?}");
 }

@@ -21,7 +21,7 @@ use super::read::SHORT_ROWS;
 use super::record::{self, Ask, IN_RANGE, LEAVES, Windows};
 use super::stored::{get, number, sha, unsigned, value};
 use super::wait::wait;
-use super::{PostgresStore, Result, check, structures};
+use super::{PostgresStore, Result, check, context, structures};
 use crate::store::tables;
 use crate::store::{
     Audit, ChainKey, ChainOf, ChainSums, Derived, Finding, IndexAudit, LogAudit, LogHead, MemoryAudit,
@@ -343,6 +343,11 @@ impl PlanAudit for PostgresAudit {
     fn context_seq(&self, id: u64) -> Result<Option<u64>> {
         let found = self.one("SELECT seq FROM context WHERE id = $1", &[&number(id)])?;
         found.map(|row| unsigned(&row, 0)).transpose()
+    }
+
+    fn sharing(&self, hash: &Sha) -> Result<Vec<u64>> {
+        let rows = self.wait(self.link.all(context::SHARING, &[&&hash.0[..]]))?;
+        rows.iter().map(|row| unsigned(row, 1)).collect()
     }
 }
 

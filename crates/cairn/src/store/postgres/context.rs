@@ -40,6 +40,9 @@ fn contexts(ask: Ask<'_>, which: &Contexts<'_>, visit: Visit<'_>) -> Result<()> 
     }
 }
 
+/// The numbers and positions of the snapshots that share a content.
+pub const SHARING: &str = "SELECT id, seq FROM context WHERE snapshot_no = (SELECT no FROM snapshot WHERE content_hash = $1) ORDER BY seq";
+
 /// Decisions that name a snapshot: `c` is that, `l` the newest of the same roadmap.
 pub const DECISIONS: &str = "FROM roadmap r
     JOIN context l ON l.roadmap_no = r.no AND l.position = r.length - 1
@@ -169,10 +172,16 @@ impl PlanAppend for PostgresAppend {
         contexts(&mut |queries| self.several(queries), &newest, visit)
     }
 
-    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+    fn snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<Option<(i64, bool)>> {
         let sql = "SELECT no, data IS NOT DISTINCT FROM $2::text COLLATE \"C\" FROM snapshot WHERE content_hash = $1";
         let row = self.one(sql, &[&&hash.0[..], &data])?;
         row.map(|row| Ok((get(&row, 0)?, get(&row, 1)?))).transpose()
+    }
+
+    fn sharing(&mut self, hash: &Sha) -> Result<Vec<(u64, u64)>> {
+        self.flush()?;
+        let rows = self.wait(async |link| link.all(SHARING, &[&&hash.0[..]]).await)?;
+        rows.iter().map(|row| Ok((number(row, 0)?, number(row, 1)?))).collect()
     }
 
     fn add_roadmap(&mut self, name: &str) -> Result<i64> {
@@ -183,7 +192,7 @@ impl PlanAppend for PostgresAppend {
         get(&row.ok_or(StoreError::Lost)?, 0)
     }
 
-    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+    fn add_snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<i64> {
         let row = self.one(
             "INSERT INTO snapshot (no, content_hash, data) SELECT coalesce(max(no), 0) + 1, $1, $2 FROM snapshot
              RETURNING no",

@@ -13,7 +13,51 @@ use super::{PostgresStore, Result};
 use crate::store::{Pieces, RedactionAppend, RedactionLeaf, RedactionReader, Swept, Target};
 
 /// The tables that an erased text was in.
-const ERASED_FROM: [&str; 7] = ["thought", "brief", "seal", "search", "event", "body", "fold"];
+const ERASED_FROM: [&str; 11] = [
+    "thought",
+    "brief",
+    "seal",
+    "search",
+    "event",
+    "body",
+    "fold",
+    "context",
+    "snapshot",
+    "rag_documents",
+    "review",
+];
+
+/// Erases the metadata of a snapshot, the nodes of it that are searched, and its content.
+const BLANK_SNAPSHOT: [&str; 3] = [
+    "UPDATE context SET metadata = NULL, salt = NULL WHERE seq = $1",
+    "DELETE FROM rag_documents WHERE snapshot_no = (SELECT snapshot_no FROM context WHERE seq = $1)",
+    "UPDATE snapshot SET data = NULL
+     WHERE no = (SELECT snapshot_no FROM context WHERE seq = $1) AND data IS NOT NULL",
+];
+
+/// Selects a record by its id: position, session, text, metadata and the key of a sealed content.
+fn target_sql(kind: EntryKind) -> Option<&'static str> {
+    Some(match kind {
+        EntryKind::Thought => {
+            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = $1"
+        }
+        EntryKind::Brief => {
+            "SELECT b.seq, s.name, b.data, NULL::text, NULL::bytea FROM brief b JOIN session s ON s.no = b.session_no
+               WHERE b.id = $1"
+        }
+        EntryKind::Snapshot => {
+            "SELECT c.seq, ''::text, s.data, c.metadata, NULL::bytea FROM context c JOIN snapshot s ON s.no = c.snapshot_no
+               WHERE c.id = $1::text::bigint"
+        }
+        EntryKind::Review => "SELECT seq, ''::text, text, NULL::text, NULL::bytea FROM review WHERE id = $1",
+        EntryKind::Event
+        | EntryKind::Genesis
+        | EntryKind::Key
+        | EntryKind::Redaction
+        | EntryKind::Continuation => return None,
+    })
+}
 
 /// The entries that record the redactions of the records at some positions, each behind the position.
 pub const REDACTIONS: &str =
@@ -108,44 +152,19 @@ impl RedactionReader for PostgresStore {
 }
 
 impl RedactionAppend for PostgresAppend {
-    fn target(&mut self, id: &str) -> Result<Option<Target>> {
+    fn target(&mut self, kind: EntryKind, id: &str) -> Result<Option<Target>> {
+        let Some(sql) = target_sql(kind) else { return Ok(None) };
         self.flush()?;
         self.wait(async |link| {
-            let thought = link
-                .one(
-                    "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
-                       LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = $1",
-                    &[&id],
-                )
-                .await?;
-            if let Some(row) = thought {
-                return Ok(Some(Target {
-                    kind: EntryKind::Thought,
-                    seq: number(&row, 0)?,
-                    session_id: get(&row, 1)?,
-                    text: get(&row, 2)?,
-                    metadata: get(&row, 3)?,
-                    key: get(&row, 4)?,
-                }));
-            }
-            let brief = link
-                .one(
-                    "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = $1",
-                    &[&id],
-                )
-                .await?;
-            brief
-                .map(|row| {
-                    Ok(Target {
-                        kind: EntryKind::Brief,
-                        seq: number(&row, 0)?,
-                        session_id: get(&row, 1)?,
-                        text: get(&row, 2)?,
-                        metadata: None,
-                        key: None,
-                    })
-                })
-                .transpose()
+            let Some(row) = link.one(sql, &[&id]).await? else { return Ok(None) };
+            Ok(Some(Target {
+                kind,
+                seq: number(&row, 0)?,
+                session_id: get(&row, 1)?,
+                text: get(&row, 2)?,
+                metadata: get(&row, 3)?,
+                key: get(&row, 4)?,
+            }))
         })
     }
 
@@ -161,8 +180,17 @@ impl RedactionAppend for PostgresAppend {
             // does so later and finds no text.
             let covered = derived::lock(link).await?;
             let seq = at(target.seq);
-            if target.kind == EntryKind::Brief {
-                return link.run("UPDATE brief SET data = NULL WHERE seq = $1", &[&seq]).await.map(drop);
+            let others: &[&str] = match target.kind {
+                EntryKind::Brief => &["UPDATE brief SET data = NULL WHERE seq = $1"],
+                EntryKind::Review => &["UPDATE review SET text = NULL, salt = NULL WHERE seq = $1"],
+                EntryKind::Snapshot => &BLANK_SNAPSHOT,
+                _ => &[],
+            };
+            if !others.is_empty() {
+                for sql in others {
+                    link.run(sql, &[&seq]).await?;
+                }
+                return Ok(());
             }
             let indexed =
                 derived::document(link, target.seq).await?.filter(|_| target.seq <= covered.through);

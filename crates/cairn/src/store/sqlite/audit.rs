@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::audit_error;
 use super::{
-    BUSY, SqliteStore, chains, check, memory, record, redact, review, sessions, structure, thoughts,
+    BUSY, SqliteStore, chains, check, context, memory, record, redact, review, sessions, structure, thoughts,
 };
 use crate::store::tables::union;
 use crate::store::{
@@ -234,6 +234,15 @@ impl ThoughtAudit for SqliteAudit {
 impl PlanAudit for SqliteAudit {
     fn context_seq(&self, id: u64) -> Result<Option<u64>> {
         self.one("SELECT seq FROM context WHERE id = ?1", [id], |row| row.get(0))
+    }
+
+    fn sharing(&self, hash: &Sha) -> Result<Vec<u64>> {
+        let mut places = Vec::new();
+        self.each(context::SHARING, [&hash.0[..]], |row| {
+            places.push(row.get(1)?);
+            Ok(())
+        })?;
+        Ok(places)
     }
 }
 

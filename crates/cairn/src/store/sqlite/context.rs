@@ -104,6 +104,24 @@ fn index_roadmap(transaction: &Transaction<'_>, roadmap: i64, snapshot: i64) -> 
         .map(drop)
 }
 
+/// Removes the documents of a snapshot's nodes, and writes their index anew without them.
+pub fn forget_nodes(connection: &Connection, snapshot: i64) -> rusqlite::Result<()> {
+    let fts5::Index { table, source, rowid, columns, .. } = fts5::RAG_SEARCH;
+    let of_snapshot = format!("WHERE {rowid} IN (SELECT no FROM rag_documents WHERE snapshot_no = ?1)");
+    let sql = format!(
+        "INSERT INTO {table} ({table}, rowid, {columns}) SELECT 'delete', {rowid}, {columns} FROM {source} {of_snapshot}"
+    );
+    if connection.execute(&sql, [snapshot])? == 0 {
+        return Ok(());
+    }
+    connection.execute("DELETE FROM rag_documents WHERE snapshot_no = ?1", [snapshot])?;
+    connection.execute(&format!("INSERT INTO {table} ({table}) VALUES ('optimize')"), [])?;
+    fts5::note_parts(connection, &fts5::RAG_SEARCH)
+}
+
+/// The numbers and positions of the snapshots that share a content.
+pub const SHARING: &str = "SELECT id, seq FROM context WHERE snapshot_no = (SELECT no FROM snapshot WHERE content_hash = ?1) ORDER BY seq";
+
 /// Empties the documents of nodes and their index.
 pub fn clear_nodes(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO rag_search (rag_search) VALUES ('delete-all')", [])?;
@@ -201,7 +219,7 @@ impl PlanAppend for SqliteAppend<'_> {
         contexts(self.transaction, &newest, visit).map_err(store_error)
     }
 
-    fn snapshot(&mut self, hash: &Sha, data: &str) -> Result<Option<(i64, bool)>> {
+    fn snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<Option<(i64, bool)>> {
         self.one(
             "SELECT no, data IS ?2 FROM snapshot WHERE content_hash = ?1",
             params![&hash.0[..], data],
@@ -209,12 +227,21 @@ impl PlanAppend for SqliteAppend<'_> {
         )
     }
 
+    fn sharing(&mut self, hash: &Sha) -> Result<Vec<(u64, u64)>> {
+        let read = || {
+            let mut statement = self.transaction.prepare_cached(SHARING)?;
+            let rows = statement.query_map([&hash.0[..]], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect::<rusqlite::Result<_>>()
+        };
+        read().map_err(store_error)
+    }
+
     fn add_roadmap(&mut self, name: &str) -> Result<i64> {
         self.execute("INSERT INTO roadmap (name, length) VALUES (?1, 0)", [name])?;
         Ok(self.transaction.last_insert_rowid())
     }
 
-    fn add_snapshot(&mut self, hash: &Sha, data: &str) -> Result<i64> {
+    fn add_snapshot(&mut self, hash: &Sha, data: Option<&str>) -> Result<i64> {
         self.execute(
             "INSERT INTO snapshot (content_hash, data) VALUES (?1, ?2)",
             params![&hash.0[..], data],

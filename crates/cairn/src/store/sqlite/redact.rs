@@ -6,6 +6,7 @@ use cairn_core::id::BriefId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::append::SqliteAppend;
+use super::context;
 use super::error::store_error;
 use super::fts5;
 use super::read::typed;
@@ -41,6 +42,29 @@ pub fn seal_key(connection: &Connection, seq: u64) -> rusqlite::Result<Option<Ve
         .optional()
 }
 
+/// Selects a record by its id: position, session, text, metadata and the key of a sealed content.
+fn target_sql(kind: EntryKind) -> Option<&'static str> {
+    Some(match kind {
+        EntryKind::Thought => {
+            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
+               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = ?1"
+        }
+        EntryKind::Brief => {
+            "SELECT b.seq, s.name, b.data, NULL, NULL FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1"
+        }
+        EntryKind::Snapshot => {
+            "SELECT c.seq, '', s.data, c.metadata, NULL FROM context c JOIN snapshot s ON s.no = c.snapshot_no
+               WHERE c.id = CAST(?1 AS INTEGER)"
+        }
+        EntryKind::Review => "SELECT seq, '', text, NULL, NULL FROM review WHERE id = ?1",
+        EntryKind::Event
+        | EntryKind::Genesis
+        | EntryKind::Key
+        | EntryKind::Redaction
+        | EntryKind::Continuation => return None,
+    })
+}
+
 /// Whether what is deleted is overwritten as well.
 pub fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
     connection.query_row(&format!("PRAGMA secure_delete = {on}"), [], |_| Ok(()))
@@ -54,9 +78,17 @@ fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     secure_delete(connection, true)?;
     // Before anything new is put there: pages that are in use no longer keep what they held.
     overwrite_unused(connection)?;
-    if target.kind == EntryKind::Brief {
-        connection.execute("UPDATE brief SET data = NULL WHERE seq = ?1", [target.seq])?;
-        return Ok(());
+    match target.kind {
+        EntryKind::Brief => {
+            return connection.execute("UPDATE brief SET data = NULL WHERE seq = ?1", [target.seq]).map(drop);
+        }
+        EntryKind::Review => {
+            return connection
+                .execute("UPDATE review SET text = NULL, salt = NULL WHERE seq = ?1", [target.seq])
+                .map(drop);
+        }
+        EntryKind::Snapshot => return blank_snapshot(connection, target.seq),
+        _ => {}
     }
     // Of a sealed content the index holds nothing, and it may not have come so far yet.
     let source = "FROM search_source WHERE seq = ?1";
@@ -91,6 +123,15 @@ fn blank(connection: &Connection, target: &Target) -> rusqlite::Result<()> {
     )?;
     connection.execute("INSERT INTO search (search) VALUES ('optimize')", [])?;
     fts5::note_parts(connection, &fts5::SEARCH)
+}
+
+/// Erases the metadata of a snapshot, its content, and the nodes of it that are searched.
+fn blank_snapshot(connection: &Connection, seq: u64) -> rusqlite::Result<()> {
+    connection.execute("UPDATE context SET metadata = NULL, salt = NULL WHERE seq = ?1", [seq])?;
+    let no: i64 =
+        connection.query_row("SELECT snapshot_no FROM context WHERE seq = ?1", [seq], |row| row.get(0))?;
+    context::forget_nodes(connection, no)?;
+    connection.execute("UPDATE snapshot SET data = NULL WHERE no = ?1 AND data IS NOT NULL", [no]).map(drop)
 }
 
 /// Erases the texts of an event for which a redaction was noted. See [`RedactionAppend::blank_event`].
@@ -162,39 +203,18 @@ impl RedactionReader for SqliteStore {
 }
 
 impl RedactionAppend for SqliteAppend<'_> {
-    fn target(&mut self, id: &str) -> Result<Option<Target>> {
-        let thought = self.one(
-            "SELECT t.seq, s.name, t.content, t.metadata, k.key FROM thought t JOIN session s ON s.no = t.session_no
-               LEFT JOIN seal k ON k.seq = t.seq WHERE t.id = ?1",
-            [id],
-            |row| {
-                Ok(Target {
-                    kind: EntryKind::Thought,
-                    seq: row.get(0)?,
-                    session_id: row.get(1)?,
-                    text: row.get(2)?,
-                    metadata: row.get(3)?,
-                    key: row.get(4)?,
-                })
-            },
-        )?;
-        if thought.is_some() {
-            return Ok(thought);
-        }
-        self.one(
-            "SELECT b.seq, s.name, b.data FROM brief b JOIN session s ON s.no = b.session_no WHERE b.id = ?1",
-            [id],
-            |row| {
-                Ok(Target {
-                    kind: EntryKind::Brief,
-                    seq: row.get(0)?,
-                    session_id: row.get(1)?,
-                    text: row.get(2)?,
-                    metadata: None,
-                    key: None,
-                })
-            },
-        )
+    fn target(&mut self, kind: EntryKind, id: &str) -> Result<Option<Target>> {
+        let Some(sql) = target_sql(kind) else { return Ok(None) };
+        self.one(sql, [id], |row| {
+            Ok(Target {
+                kind,
+                seq: row.get(0)?,
+                session_id: row.get(1)?,
+                text: row.get(2)?,
+                metadata: row.get(3)?,
+                key: row.get(4)?,
+            })
+        })
     }
 
     fn redaction(&mut self, target_seq: u64) -> Result<Option<RedactionLeaf>> {
