@@ -102,11 +102,14 @@ fn block(page: &mut String, decision: &DriftedDecision, ids: &ShortIds<'_>, ui: 
         cut(&first_line(&said(&thought.content, thought.redacted.as_ref())), ui.width - 2)
     ));
     let rests = thought.context_id.map_or("another plan".to_string(), |id| format!("context {id}"));
+    let since = match decision.total_changes {
+        Some(changes) => format!(", {}", count(changes, "change")),
+        None => "; one of the two was redacted".to_string(),
+    };
     page.push_str(&palette.faint(&format!(
-        "  rests on {rests} of {}; current is context {}, {}",
+        "  rests on {rests} of {}; current is context {}{since}",
         visible(decision.roadmap_id.as_str()),
-        decision.current_context_id,
-        decision.total_changes.map_or("its content redacted".to_string(), |changes| count(changes, "change"))
+        decision.current_context_id
     )));
     page.push('\n');
     for node in &decision.nodes {

@@ -179,19 +179,9 @@ impl Cairn {
             let (current_id, plan) = &plans[&head.roadmap_id];
             let before = self.content(&old)?;
             let (Some(before), Some(plan)) = (&before, plan) else {
-                results.extend(thoughts.into_iter().map(|thought| {
-                    let decision = DriftedDecision {
-                        session_id: thought.session_id.clone(),
-                        roadmap_id: old.roadmap_id.clone(),
-                        current_context_id: *current_id,
-                        total_changes: None,
-                        nodes_left_out: 0,
-                        nodes: Vec::new(),
-                        unchanged_nodes: Vec::new(),
-                        thought: Summary::of(thought.clone(), TRAIL_CHARS),
-                    };
-                    (thought.seq, decision)
-                }));
+                let unknown =
+                    |thought: Thought| (thought.seq, DriftedDecision::new(thought, &old, *current_id));
+                results.extend(thoughts.into_iter().map(unknown));
                 continue;
             };
             let diff = Diff::between(before, plan);
@@ -216,20 +206,33 @@ impl Cairn {
                 results.push((
                     thought.seq,
                     DriftedDecision {
-                        session_id: thought.session_id.clone(),
-                        roadmap_id: old.roadmap_id.clone(),
-                        current_context_id: *current_id,
                         total_changes: Some(diff.total_changes() as u64),
                         nodes_left_out: (names - nodes.len() - unchanged_nodes.len()) as u64,
                         nodes,
                         unchanged_nodes,
-                        thought: Summary::of(thought, TRAIL_CHARS),
+                        ..DriftedDecision::new(thought, &old, *current_id)
                     },
                 ));
             }
         }
         results.sort_by_key(|(seq, _)| std::cmp::Reverse(*seq));
         Ok(results.into_iter().map(|(_, decision)| decision).collect())
+    }
+}
+
+impl DriftedDecision {
+    /// A decision that rests on `old`, without what has changed since.
+    fn new(thought: Thought, old: &ContextHead, current_context_id: u64) -> DriftedDecision {
+        DriftedDecision {
+            session_id: thought.session_id.clone(),
+            roadmap_id: old.roadmap_id.clone(),
+            current_context_id,
+            total_changes: None,
+            nodes: Vec::new(),
+            unchanged_nodes: Vec::new(),
+            nodes_left_out: 0,
+            thought: Summary::of(thought, TRAIL_CHARS),
+        }
     }
 }
 

@@ -156,7 +156,7 @@ fn a_snapshot_is_redacted_by_its_number_and_every_command_says_so() {
         (&["context", "show", "2"], "redacted by ann on"),
         (&["context", "history", "letters"], "redacted by ann"),
         (&["context", "verify", "1"], "was redacted and cannot be recomputed"),
-        (&["drift"], "its content redacted"),
+        (&["drift"], "one of the two was redacted"),
         (&["why", recorded["id"].as_str().unwrap()], "[redacted by ann on"),
         (&["verify"], "2 records are redacted"),
     ] {
