@@ -2,9 +2,40 @@
 
 use cairn::core::tree::{Forest, nest};
 use cairn::{
-    Damage, Listing, MATCH_END, MATCH_START, Reason, Report, SearchHit, SearchResults, Summary, Thought,
+    Cairn, Damage, Filter, Listing, MATCH_END, MATCH_START, PageEnd, Reason, Report, SearchHit,
+    SearchResults, Summary, Thought,
 };
 use serde::Serialize;
+
+/// Writes a page of a listing as JSON while it is read, and returns the damaged records in it.
+pub(crate) fn write_page(
+    cairn: &Cairn,
+    filter: &Filter,
+    out: &mut Vec<u8>,
+) -> cairn::Result<serde_json::Result<Vec<Damage>>> {
+    out.extend_from_slice(br#"{"records":["#);
+    let (mut first, mut written) = (true, Ok(()));
+    let PageEnd { damaged, next_cursor } = cairn.list_each(filter, &mut |thought| {
+        if written.is_ok() {
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            written = serde_json::to_writer(&mut *out, &thought);
+        }
+    })?;
+    let end = |out: &mut Vec<u8>| {
+        out.push(b']');
+        if !damaged.is_empty() {
+            out.extend_from_slice(br#","damaged":"#);
+            serde_json::to_writer(&mut *out, &damaged)?;
+        }
+        out.extend_from_slice(br#","next_cursor":"#);
+        serde_json::to_writer(&mut *out, &next_cursor)?;
+        out.push(b'}');
+        Ok(())
+    };
+    Ok(written.and_then(|()| end(out)).map(|()| damaged))
+}
 
 /// The thoughts of a session, nested or in a row.
 #[derive(Serialize)]

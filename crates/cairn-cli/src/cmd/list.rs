@@ -6,6 +6,7 @@ use cairn::{Cairn, Damage, Filter, Page, Thought, ThoughtType};
 
 use super::{Outcome, kind_parser, name_damaged, outcome};
 use crate::args::App;
+use crate::data;
 use crate::error::CliError;
 use crate::term::{ShortIds, Table, Ui, first_line, minute, said, visible};
 
@@ -59,6 +60,14 @@ pub(crate) fn run(args: Args, app: &App) -> Result<Outcome, CliError> {
         cursor: args.cursor,
     };
     let cairn = app.read()?;
+    if ui.json && !ui.interactive && last.is_none() {
+        let mut json = Vec::new();
+        let damaged =
+            data::write_page(&cairn, &filter, &mut json)?.map_err(|error| CliError::output(error.into()))?;
+        json.push(b'\n');
+        ui.print_bytes(&json)?;
+        return Ok(outcome(&damaged, ui));
+    }
     let (page, older) = match last {
         None => (cairn.list(&filter)?, false),
         Some(last) => newest(&cairn, &filter, last)?,

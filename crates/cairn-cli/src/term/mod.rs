@@ -91,8 +91,13 @@ impl Ui {
 
     /// Prints a result.
     pub(crate) fn print(&self, text: &str) -> Result<(), CliError> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Prints a result that was rendered as bytes.
+    pub(crate) fn print_bytes(&self, text: &[u8]) -> Result<(), CliError> {
         let mut out = self.results();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CliError::output)
+        out.write_all(text).and_then(|()| out.flush()).map_err(CliError::output)
     }
 
     /// Prints a result as JSON: one line for a program, indented for a person.

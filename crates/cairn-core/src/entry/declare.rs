@@ -55,7 +55,15 @@ macro_rules! entry {
             }
 
             pub(super) fn members(&self, out: &mut $crate::entry::declare::EntryWriter<'_>) {
-                $( out.member($crate::entry::declare::key!($field $($key)?), &self.$field); )*
+                $(
+                    let place = const {
+                        $crate::entry::declare::Place::of(
+                            $crate::entry::declare::key!($field $($key)?),
+                            concat!("\"", $crate::entry::declare::key!($field $($key)?), "\":"),
+                        )
+                    };
+                    out.member(&place, &self.$field);
+                )*
             }
 
             pub(super) fn read(reader: &mut $crate::entry::EntryReader<$life>) -> Option<Self> {
@@ -124,54 +132,84 @@ macro_rules! read_column {
 }
 pub(super) use read_column;
 
+/// A field's key and its place beside `kind` and `v`, known when the program is compiled.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    key: &'static str,
+    /// The key as JSON, with the colon.
+    json: &'static str,
+    after_kind: bool,
+    after_v: bool,
+}
+
+impl Place {
+    pub const fn of(key: &'static str, json: &'static str) -> Place {
+        Place { key, json, after_kind: follows(key, "kind"), after_v: follows(key, "v") }
+    }
+}
+
+/// Whether `key` sorts behind `other`.
+const fn follows(key: &str, other: &str) -> bool {
+    let (key, other) = (key.as_bytes(), other.as_bytes());
+    let mut index = 0;
+    while index < key.len() && index < other.len() {
+        if key[index] != other[index] {
+            return key[index] > other[index];
+        }
+        index += 1;
+    }
+    key.len() > other.len()
+}
+
 /// Writes the members of an entry, with `kind` and `v` at their places.
 pub(super) struct EntryWriter<'o> {
     out: &'o mut Vec<u8>,
-    last: &'static str,
     kind: EntryKind,
+    last: &'static str,
+    has_kind: bool,
+    has_v: bool,
 }
 
 impl<'o> EntryWriter<'o> {
     pub fn new(kind: EntryKind, out: &'o mut Vec<u8>) -> EntryWriter<'o> {
         out.push(b'{');
-        EntryWriter { out, last: "", kind }
+        EntryWriter { out, kind, last: "", has_kind: false, has_v: false }
     }
 
     #[inline]
-    pub fn member<'a>(&mut self, key: &'static str, value: &impl Field<'a>) {
-        debug_assert!(self.last < key, "key {key} after {}", self.last);
-        self.common(key);
-        self.key(key);
+    pub fn member<'a>(&mut self, place: &Place, value: &impl Field<'a>) {
+        debug_assert!(self.last < place.key, "key {} after {}", place.key, self.last);
+        self.last = place.key;
+        self.common(place.after_kind, place.after_v);
+        self.key(place.json);
         value.write(self.out);
     }
 
     pub fn end(mut self) {
-        // Sorts behind every key.
-        self.common("\u{7f}");
+        self.common(true, true);
         self.out.push(b'}');
     }
 
     #[inline]
-    fn common(&mut self, key: &'static str) {
-        if self.last < "kind" && "kind" < key {
-            self.key("kind");
+    fn common(&mut self, after_kind: bool, after_v: bool) {
+        if after_kind && !self.has_kind {
+            self.has_kind = true;
+            self.key("\"kind\":");
             write_string(self.kind.as_str(), self.out);
         }
-        if self.last < "v" && "v" < key {
-            self.key("v");
+        if after_v && !self.has_v {
+            self.has_v = true;
+            self.key("\"v\":");
             VERSION.write(self.out);
         }
     }
 
     #[inline]
-    fn key(&mut self, key: &'static str) {
-        if !self.last.is_empty() {
+    fn key(&mut self, json: &'static str) {
+        if self.out.last() != Some(&b'{') {
             self.out.push(b',');
         }
-        self.out.push(b'"');
-        self.out.extend_from_slice(key.as_bytes());
-        self.out.extend_from_slice(b"\":");
-        self.last = key;
+        self.out.extend_from_slice(json.as_bytes());
     }
 }
 

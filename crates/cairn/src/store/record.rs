@@ -39,33 +39,51 @@ pub struct Keys {
     pub snapshot_no: i64,
 }
 
+/// A column that names a row of another table by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    Task,
+    Session,
+    Parent,
+    Roadmap,
+    Snapshot,
+}
+
+impl Key {
+    /// The name of the column.
+    pub fn column(self) -> &'static str {
+        match self {
+            Key::Task => "task_no",
+            Key::Session => "session_no",
+            Key::Parent => "parent_seq",
+            Key::Roadmap => "roadmap_no",
+            Key::Snapshot => "snapshot_no",
+        }
+    }
+}
+
 impl Keys {
-    /// The value of the column of this name.
-    pub fn column(&self, name: &str) -> Column<'static> {
-        match name {
-            "task_no" => Column::Number(self.task_no),
-            "session_no" => Column::Number(self.session_no),
-            "parent_seq" => self.parent_seq.map_or(Column::Null, Column::Number),
-            "roadmap_no" => Column::Number(self.roadmap_no),
-            "snapshot_no" => Column::Number(self.snapshot_no),
-            _ => Column::Null,
+    /// The value of a column.
+    pub fn value(&self, key: Key) -> Column<'static> {
+        match key {
+            Key::Task => Column::Number(self.task_no),
+            Key::Session => Column::Number(self.session_no),
+            Key::Parent => self.parent_seq.map_or(Column::Null, Column::Number),
+            Key::Roadmap => Column::Number(self.roadmap_no),
+            Key::Snapshot => Column::Number(self.snapshot_no),
         }
     }
 
-    /// Takes in the value of the column of this name; no if it is no number.
-    pub fn set(&mut self, name: &'static str, value: &Column<'_>) -> std::result::Result<(), Malformed> {
-        let number = match value {
-            Column::Number(number) => Some(*number),
-            Column::Null if name == "parent_seq" => None,
-            _ => return Err(Malformed { field: name }),
-        };
-        match name {
-            "task_no" => self.task_no = number.unwrap_or_default(),
-            "session_no" => self.session_no = number.unwrap_or_default(),
-            "parent_seq" => self.parent_seq = number,
-            "roadmap_no" => self.roadmap_no = number.unwrap_or_default(),
-            "snapshot_no" => self.snapshot_no = number.unwrap_or_default(),
-            _ => {}
+    /// Takes in the value of a column; an error if it is no number.
+    pub fn set(&mut self, key: Key, value: &Column<'_>) -> std::result::Result<(), Malformed> {
+        match (key, value) {
+            (Key::Task, Column::Number(number)) => self.task_no = *number,
+            (Key::Session, Column::Number(number)) => self.session_no = *number,
+            (Key::Parent, Column::Number(number)) => self.parent_seq = Some(*number),
+            (Key::Parent, Column::Null) => self.parent_seq = None,
+            (Key::Roadmap, Column::Number(number)) => self.roadmap_no = *number,
+            (Key::Snapshot, Column::Number(number)) => self.snapshot_no = *number,
+            _ => return Err(Malformed { field: key.column() }),
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use cairn_core::entry::{Column, ColumnType, Entry, EntryKind, Malformed, Parts, Record};
 
-use super::record::Keys;
+use super::record::{Key, Keys};
 
 /// The table of one kind of record.
 pub struct Table {
@@ -15,7 +15,7 @@ pub struct Table {
     /// The fields of the entry, in order.
     fields: Vec<FieldColumn>,
     /// Columns that name rows of other tables by number.
-    keys: &'static [&'static str],
+    keys: &'static [Key],
     /// The text, the metadata and the salt: where each is read, and whether this table holds it.
     parts: [(&'static str, bool); 3],
     joins: &'static str,
@@ -52,25 +52,25 @@ fn place(kind: EntryKind, field: &'static str) -> (String, Option<&'static str>)
 impl Table {
     fn new(kind: EntryKind) -> Option<Table> {
         let session = "LEFT JOIN session s ON s.no = t.session_no";
-        let (name, keys, parts, joins): (_, &[&str], _, _) = match kind {
+        let (name, keys, parts, joins): (_, &[Key], _, _) = match kind {
             EntryKind::Thought => (
                 "thought",
-                &["task_no", "session_no", "parent_seq"],
+                &[Key::Task, Key::Session, Key::Parent],
                 [("t.content", true), ("t.metadata", true), ("t.salt", true)],
                 "LEFT JOIN task k ON k.no = t.task_no LEFT JOIN session s ON s.no = t.session_no
                  LEFT JOIN thought p ON p.seq = t.parent_seq",
             ),
             EntryKind::Snapshot => (
                 "context",
-                &["roadmap_no", "snapshot_no"],
+                &[Key::Roadmap, Key::Snapshot],
                 [("c.data", false), ("t.metadata", true), ("t.salt", true)],
                 "LEFT JOIN roadmap r ON r.no = t.roadmap_no LEFT JOIN snapshot c ON c.no = t.snapshot_no",
             ),
             EntryKind::Event => {
-                ("event", &["session_no"], [("t.body", true), ("NULL", false), ("t.salt", true)], session)
+                ("event", &[Key::Session], [("t.body", true), ("NULL", false), ("t.salt", true)], session)
             }
             EntryKind::Brief => {
-                ("brief", &["session_no"], [("t.data", true), ("NULL", false), ("NULL", false)], session)
+                ("brief", &[Key::Session], [("t.data", true), ("NULL", false), ("NULL", false)], session)
             }
             EntryKind::Review => ("review", &[], [("t.text", true), ("NULL", false), ("t.salt", true)], ""),
             // They have no texts to blank, and are stored as their bytes.
@@ -87,7 +87,7 @@ impl Table {
 
     /// The columns that [`Table::read`] reads, with the table as `t`. Without `texts`, the texts are not read.
     pub fn columns(&self, texts: bool) -> String {
-        let keys = self.keys.iter().map(|key| format!("t.{key}"));
+        let keys = self.keys.iter().map(|key| format!("t.{}", key.column()));
         let fields = self.fields.iter().map(|place| place.read.clone());
         let [text, metadata, salt] = self.parts.map(|(read, _)| read);
         let text = if texts { text } else { "NULL" };
@@ -114,7 +114,7 @@ impl Table {
         let mut keys = Keys::default();
         let mut wrong = None;
         for key in self.keys {
-            if let Err(malformed) = keys.set(key, &next()) {
+            if let Err(malformed) = keys.set(*key, &next()) {
                 wrong = wrong.or(Some(malformed));
             }
         }
@@ -144,7 +144,7 @@ impl Table {
 
     /// The columns that a row is written with, in the order of [`Table::values`].
     pub fn written(&self) -> Vec<(&'static str, ColumnType)> {
-        let keys = self.keys.iter().map(|key| (*key, ColumnType::Number));
+        let keys = self.keys.iter().map(|key| (key.column(), ColumnType::Number));
         let fields = self.fields.iter().filter_map(|place| Some((place.column?, place.column_type)));
         let types = [ColumnType::Text, ColumnType::Text, ColumnType::Bytes];
         let parts = (0..3).filter(|part| self.parts[*part].1).map(|part| (self.part_name(part), types[part]));
@@ -160,7 +160,7 @@ impl Table {
         visit: &mut dyn FnMut(Column<'_>),
     ) {
         for key in self.keys {
-            visit(keys.column(key));
+            visit(keys.value(*key));
         }
         let mut places = self.fields.iter();
         record.entry.columns(&mut |field, value| {

@@ -1,8 +1,9 @@
 //! `thought_record_list`: records in the order of recording.
 
-use cairn::{Cairn, Filter, PageEnd};
+use cairn::{Cairn, Filter};
 
 use super::{Call, Tool, sound, type_filter};
+use crate::data;
 use crate::mcp::args::{Arg, Given, Kind};
 use crate::mcp::envelope::{Data, Failure, unwritable};
 
@@ -33,27 +34,5 @@ fn list(cairn: &Cairn, given: Given) -> Result<Data, Failure> {
         limit: given.integer("limit"),
         cursor: given.text("cursor"),
     };
-    // Thousands of records go straight into the answer, one after the other.
-    Data::with(|out| {
-        out.extend_from_slice(br#"{"records":["#);
-        let (mut first, mut written) = (true, Ok(()));
-        let PageEnd { damaged, next_cursor } = cairn.list_each(&filter, &mut |thought| {
-            if written.is_ok() {
-                if !std::mem::take(&mut first) {
-                    out.push(b',');
-                }
-                written = serde_json::to_writer(&mut *out, &thought).map_err(unwritable);
-            }
-        })?;
-        written?;
-        out.push(b']');
-        if !damaged.is_empty() {
-            out.extend_from_slice(br#","damaged":"#);
-            serde_json::to_writer(&mut *out, &damaged).map_err(unwritable)?;
-        }
-        out.extend_from_slice(br#","next_cursor":"#);
-        serde_json::to_writer(&mut *out, &next_cursor).map_err(unwritable)?;
-        out.push(b'}');
-        Ok(())
-    })
+    Data::with(|out| data::write_page(cairn, &filter, out)?.map(drop).map_err(unwritable))
 }
