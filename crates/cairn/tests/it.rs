@@ -39,6 +39,9 @@ mod damaged;
 /// Edits of indexes, schema and search index that leave every table as it was.
 #[path = "it/deceive_indexes.rs"]
 mod deceive_indexes;
+/// What the program is built from.
+#[path = "it/dependencies.rs"]
+mod dependencies;
 /// Entries of the log.
 #[path = "it/entries.rs"]
 mod entries;
