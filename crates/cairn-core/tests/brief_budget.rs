@@ -252,10 +252,10 @@ fn the_bytes_of_the_format_are_frozen() {
     let frozen = [
         "f1bdcab5746ca831 109b74a670b81e93",
         "3737c36b0bc53466 3032a08e16a6e2c0",
-        "e11ba4da1c792841 5755b8105ad14a59",
-        "076b181df3602c59 2515f1e443793472",
-        "977023bca79c6201 d5cd02c0f7daab3a",
-        "295979c128346f56 b61e67069ef112d3",
+        "dd6553ec5af05476 6d828a6fa0a0210e",
+        "4c3e18779f9b51fd 4184fb3d7199d3d8",
+        "b6ac3f9b31ecc735 453d8c8e0cac351c",
+        "66b51d532d9f38ad 90af59f2ea2cb221",
         "c14c22c16157b3ba d472b233c338caf4",
         "834cacfd2c452c99 2812d393eae5d457",
     ];

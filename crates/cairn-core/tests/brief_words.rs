@@ -84,7 +84,7 @@ fn bodies_that_are_not_there_are_said_in_words() {
     let expected = "\
 - recipe_1: Shown (recipe, read)
     {\"a\":\"## x\"}
-- recipe_2: Bare (recipe, read; content not handed over)
+- recipe_2: Bare (recipe, read; content unknown: read it before use)
 - gen_recipe_1: Lost (recipe, generated, not saved yet; content of 10 bytes not shown)
 - gen_recipe_2: Same (recipe, generated, not saved yet)
     {\"a\":\"## x\"}
@@ -115,10 +115,10 @@ fn entities_in_five_modes() {
     let text = |mode| brief::format_entity_context(&script.state, mode);
     assert_eq!(
         text(EntityMode::RefsAndLabels),
-        "- recipe_1 (retained)\n- recipe_2: New ## x\n- recipe_3\n- recipe_4: Gone (deleted)\n\
+        "- recipe_1: Old (retained)\n- recipe_2: New ## x\n- recipe_3 (summary only)\n- recipe_4: Gone (deleted)\n\
          - gen_recipe_1: Draft\n- gen_recipe_2: Draft (not saved yet)"
     );
-    assert_eq!(text(EntityMode::DoNotRead), "Do not re-read: recipe_2, recipe_3, gen_recipe_1");
+    assert_eq!(text(EntityMode::DoNotRead), "Do not re-read: gen_recipe_1");
     assert_eq!(
         text(EntityMode::Reply),
         "- New ## x (saved)\n- a recipe without a name (saved)\n- Gone (deleted)\n- Draft (saved)\n\

@@ -3,6 +3,8 @@
 
 /// Budgets, determinism, the shared beginning of successive briefs, and the bytes of one brief for ever.
 mod brief_budget;
+/// Sentences that would mislead.
+mod brief_shortfalls;
 /// What each node sees.
 mod brief_views;
 /// In which words.

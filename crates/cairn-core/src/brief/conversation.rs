@@ -34,7 +34,7 @@ pub fn for_node(state: &SessionState, node: Node, depth: Option<Depth>) -> Vec<C
     }
     constraints(state, &mut items);
     if node != Node::Act {
-        items.extend(pending(state));
+        items.extend(pending(state, node));
     }
     items
 }
@@ -65,8 +65,6 @@ struct View {
     recent: usize,
     /// Turns before those that no summary covers.
     older: usize,
-    /// A summary stands for the turns it covers, even for recent ones.
-    stands_in: bool,
     history: bool,
     engagement: bool,
     replies_in_full: bool,
@@ -77,7 +75,6 @@ impl View {
         let view = |recent, history, engagement| View {
             recent,
             older: 0,
-            stands_in: false,
             history,
             engagement,
             replies_in_full: false,
@@ -87,9 +84,7 @@ impl View {
             Some(Depth::Five) => view(5, true, false),
             Some(Depth::Full) => View { replies_in_full: true, ..view(usize::MAX, true, true) },
             None => match node {
-                Node::Understand | Node::Think => {
-                    View { older: OLDER, stands_in: true, ..view(RECENT, true, true) }
-                }
+                Node::Understand | Node::Think => View { older: OLDER, ..view(RECENT, true, true) },
                 Node::Act => view(RECENT, false, false),
                 Node::Reply => view(RECENT, false, true),
             },
@@ -110,7 +105,7 @@ fn turns(state: &SessionState, view: &View, items: &mut Vec<Candidate>) {
         let text = format!("({} not shown)", count(untold, "earlier turn", "earlier turns"));
         items.push(Candidate::new(Part::Turns, Key::new(Rank::OlderTurns, 1, 0), text, Vec::new()));
     }
-    let recent = recent.iter().map(|turn| &**turn).filter(|turn| !view.stands_in || !covered(turn));
+    let recent = recent.iter().map(|turn| &**turn);
     let kept = kept.iter().map(|turn| (*turn, Rank::OlderTurns));
     for (turn, rank) in kept.chain(recent.map(|turn| (turn, Rank::Conversation))) {
         let key = Key::new(rank, 0, turn.turn);
@@ -164,10 +159,16 @@ fn constraints(state: &SessionState, items: &mut Vec<Candidate>) {
     }
 }
 
-fn pending(state: &SessionState) -> Option<Candidate> {
+fn pending(state: &SessionState, node: Node) -> Option<Candidate> {
     let open = state.pending.as_ref()?;
-    let head =
-        format!("Waiting for the user since turn {} ({}):", open.since_turn, open.pending.kind.as_str());
+    let (since, kind) = (open.since_turn, open.pending.kind.as_str());
+    let head = if since < state.turn {
+        format!("Asked in turn {since} ({kind}), answered by the message above:")
+    } else if state.open && node == Node::Reply {
+        format!("Now ask the user ({kind}):")
+    } else {
+        format!("Waiting for the user since turn {since} ({kind}):")
+    };
     let mut text = headed(head, &open.pending.context);
     for question in &open.pending.questions {
         text.push_str("\n- question:");

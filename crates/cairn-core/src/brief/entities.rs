@@ -5,7 +5,7 @@ use super::text::{json_block, one_line};
 use super::{EntityMode, Node};
 use crate::hash::Sha;
 use crate::session::op::Detail;
-use crate::session::{Entity, SessionState, Status, Tier};
+use crate::session::{Entity, SessionState, Tier};
 
 /// A way to get the content of a body.
 type Bodies<'a> = Option<&'a dyn Fn(&Sha) -> Option<&'a str>>;
@@ -79,7 +79,13 @@ fn candidates(state: &SessionState, mode: EntityMode, bodies: Bodies<'_>) -> Vec
             EntityMode::RefsAndLabels | EntityMode::DoNotRead => ref_line(entity, tier),
         };
         let candidate = |rank, text| {
-            let key = Key::new(rank, 1 + tier as u8, entity.turn_last_ref);
+            // A draft exists nowhere else; what is in storage can be read again.
+            let order = match tier {
+                Tier::Generated => 1,
+                Tier::Active => 2,
+                Tier::Retained => 3,
+            };
+            let key = Key::new(rank, order, entity.turn_last_ref);
             Candidate::new(Part::Entities, key, text, entity.events.clone()).about(&entity.entity_ref)
         };
         items.push(candidate(Rank::Entities, line));
@@ -95,13 +101,12 @@ fn shown_body(entity: &Entity) -> Option<&crate::session::op::Body> {
     entity.body.as_ref().filter(|_| !entity.is_deleted())
 }
 
-/// The refs whose rows are known, so that nobody fetches them again.
+/// The refs whose whole content Act has, so that nobody fetches it again.
 fn do_not_read(state: &SessionState) -> Option<Candidate> {
     let mut refs: Vec<&str> = Vec::new();
     let mut events = Vec::new();
     for (entity, tier) in shown(state, EntityMode::RefsAndLabels) {
-        let known = matches!(entity.status, Status::Read | Status::Created | Status::Updated);
-        if tier == Tier::Active && known && !entity.is_unsaved() {
+        if tier == Tier::Active && entity.is_whole() && !entity.is_deleted() {
             refs.push(&entity.entity_ref);
             events.extend(entity.events.last());
         }
@@ -131,8 +136,9 @@ fn has_label(entity: &Entity) -> bool {
 
 fn ref_line(entity: &Entity, tier: Tier) -> String {
     let (mut line, mark) = match tier {
-        Tier::Retained => (format!("- {}", one_line(&entity.entity_ref)), Some("retained")),
+        Tier::Retained => (named(entity), Some("retained")),
         _ if entity.is_unsaved() => (named(entity), Some("not saved yet")),
+        _ if entity.detail == Some(Detail::Summary) => (named(entity), Some("summary only")),
         _ => (named(entity), None),
     };
     let marks: Vec<&str> = mark.into_iter().chain(entity.is_deleted().then_some("deleted")).collect();
@@ -149,7 +155,7 @@ fn full_line(entity: &Entity, has_content: bool) -> String {
     }
     match shown_body(entity) {
         _ if has_content || entity.is_deleted() => {}
-        None => line.push_str("; content not handed over"),
+        None => line.push_str("; content unknown: read it before use"),
         Some(body) => line.push_str(&format!("; content of {} bytes not shown", body.bytes)),
     }
     line + ")"

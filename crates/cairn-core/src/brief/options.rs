@@ -102,7 +102,7 @@ impl Depth {
 pub enum EntityMode {
     /// What Act sees: active and generated ones, with their content where there is a way to get it.
     Full,
-    /// What Think sees: names, and of retained ones the refs.
+    /// What Think sees: names, and whether only a summary is known.
     RefsAndLabels,
     /// What Reply sees: labels, saved or not.
     Reply,

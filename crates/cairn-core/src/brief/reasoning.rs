@@ -101,7 +101,7 @@ fn whole_turn<'a>(turn: &Turn, thoughts: impl Iterator<Item = &'a TraceThought>,
         push(headed(format!("- T{number} goal:"), &goal.value), goal.seq);
     }
     for step in &turn.steps {
-        push(whole_step(number, &step.value, true), step.seq);
+        push(whole_step(number, &step.value), step.seq);
     }
     for thought in thoughts {
         let text = first_line(&thought.first_line);
@@ -128,7 +128,7 @@ fn where_it_stands(turn: &Turn, items: &mut Vec<Candidate>) {
 /// One line for each turn that no summary tells of.
 fn roll_up(state: &SessionState, turns: &[Arc<Turn>], items: &mut Vec<Candidate>) {
     let worth_telling = |turn: &&Arc<Turn>| {
-        (turn.goal.is_some() || !turn.steps.is_empty())
+        (turn.goal.is_some() || turn.blocked_reason.is_some() || !turn.steps.is_empty())
             && !state.is_covered(SummaryKind::Reasoning, turn.turn)
     };
     let told: Vec<&Arc<Turn>> = turns.iter().filter(worth_telling).collect();
@@ -139,9 +139,12 @@ fn roll_up(state: &SessionState, turns: &[Arc<Turn>], items: &mut Vec<Candidate>
     }
     for turn in told {
         let goal = turn.goal.as_ref().map_or("no goal noted", |goal| first_line(&goal.value));
-        let text = format!("- T{}: {goal} ({})", turn.turn, outcomes(&turn.steps));
-        let goal = turn.goal.iter().map(|goal| goal.seq);
-        let mut events: Vec<u64> = goal.chain(turn.steps.iter().map(|step| step.seq)).collect();
+        let mut text = format!("- T{}: {goal} ({})", turn.turn, outcomes(&turn.steps));
+        if let Some(reason) = &turn.blocked_reason {
+            text.push_str(&format!("; blocked: {}", first_line(&reason.value)));
+        }
+        let notes = turn.goal.iter().chain(&turn.blocked_reason).map(|noted| noted.seq);
+        let mut events: Vec<u64> = notes.chain(turn.steps.iter().map(|step| step.seq)).collect();
         events.sort_unstable();
         events.dedup();
         items.push(line(Rank::OlderReasoning, turn.turn, text, events));
@@ -193,8 +196,8 @@ fn step_name(turn: u64, step: &Step) -> String {
     }
 }
 
-/// All of a step. Its note has its own line where only the newest one counts.
-fn whole_step(turn: u64, step: &Step, with_note: bool) -> String {
+/// All of a step.
+fn whole_step(turn: u64, step: &Step) -> String {
     let head = format!("- {}, {}:", step_name(turn, step), status(step));
     let mut text = headed(head, &step.description);
     if !step.outcome.is_empty() {
@@ -205,11 +208,17 @@ fn whole_step(turn: u64, step: &Step, with_note: bool) -> String {
         text.push_str("\n  entities:");
         push(&mut text, &one_line(&step.entities_involved.join(", ")));
     }
-    if let Some(note) = step.note.as_ref().filter(|_| with_note) {
+    if let Some(note) = &step.note {
         text.push_str("\n  note:");
         push(&mut text, note);
     }
     text
+}
+
+/// The goal of a turn.
+fn goal(turn: &Turn) -> Option<Candidate> {
+    let goal = turn.goal.as_ref()?;
+    Some(line(Rank::Reasoning, turn.turn, headed("- Goal:", &goal.value), vec![goal.seq]))
 }
 
 fn act(state: &SessionState) -> Vec<Candidate> {
@@ -228,18 +237,25 @@ fn act(state: &SessionState) -> Vec<Candidate> {
         .take(ARCHIVED)
         .map(|(turn, step)| {
             let description = first_line(&step.value.description);
-            let text = headed(format!("- earlier: {}:", step_name(turn, &step.value)), description);
+            let failed = match step.value.status {
+                StepStatus::Done => String::new(),
+                _ => format!(", {}", status(&step.value)),
+            };
+            let name = step_name(turn, &step.value);
+            let text = headed(format!("- earlier: {name}{failed}:"), description);
             line(Rank::OlderReasoning, turn, text, vec![step.seq])
         })
         .collect();
     archive.reverse();
     items.append(&mut archive);
+    items.extend(goal(current));
     for step in &current.steps {
-        let text = whole_step(current.turn, &step.value, false);
+        let text = whole_step(current.turn, &step.value);
         items.push(line(Rank::Reasoning, current.turn, text, vec![step.seq]));
     }
-    let previous = current.steps.last().map(|step| (current.turn, step)).or_else(|| results().next());
-    if let Some((turn, step)) = previous
+    // Each step of this turn tells its own note.
+    if current.steps.is_empty()
+        && let Some((turn, step)) = results().next()
         && let Some(note) = &step.value.note
     {
         let text = headed(format!("- Note from the step before (T{turn}.{}):", step.value.step_num), note);
@@ -252,10 +268,14 @@ fn reply(state: &SessionState) -> Vec<Candidate> {
     let Some(current) = state.turns.last() else { return Vec::new() };
     let mut items = Vec::new();
     let number = current.turn;
+    items.extend(goal(current));
     for step in &current.steps {
         let Step { step_num, outcome, description, .. } = &step.value;
-        let came_of_it = if outcome.is_empty() { description } else { outcome };
-        let text = headed(format!("- Step {step_num}, {}:", status(&step.value)), came_of_it);
+        let mut text = headed(format!("- Step {step_num}, {}:", status(&step.value)), description);
+        if !outcome.is_empty() {
+            text.push_str("\n  outcome:");
+            push(&mut text, outcome);
+        }
         items.push(line(Rank::Reasoning, number, text, vec![step.seq]));
     }
     let accomplished = match current.steps.is_empty() {

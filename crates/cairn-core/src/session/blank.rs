@@ -96,7 +96,9 @@ fn blank_op(op: &mut EntityOp, result: &OpResult) {
                 // It found its draft by the label.
                 from.clone_from(&result.entity_ref);
             }
-            from.iter_mut().filter(|_| !result.applied).for_each(blank);
+            // A known ref is structure: without it, what was refused would be registered.
+            let is_unknown = result.applied && result.reason.is_some();
+            from.iter_mut().filter(|_| is_unknown).for_each(blank);
         }
         // The refs that it named are all that later events see of the text.
         EntityOp::TouchText { text } => *text = result.linked.join(" "),

@@ -19,8 +19,6 @@ pub struct Entities {
     dropped: usize,
     by_ref: Arc<HashMap<String, usize>>,
     by_id: Arc<HashMap<String, HashMap<String, usize>>>,
-    /// Drafts that were saved in this turn, whose own bodies go when it ends.
-    pub(super) just_saved: Vec<String>,
     /// The last number given out, by what stands before it in a ref: `recipe`, `gen_recipe`.
     pub(super) counters: Arc<HashMap<String, u64>>,
 }
@@ -77,7 +75,7 @@ impl Entities {
                 };
                 let index = self.known_or_new(kind, id, label.as_deref(), status, now);
                 if *action == UserAction::Updated {
-                    outdated(self.change(index, now));
+                    self.change(index, now).body = None;
                 }
                 OpResult::done(&self.list[index].entity_ref)
             }
@@ -89,10 +87,7 @@ impl Entities {
                 touch(entity, now);
                 Ok(())
             }),
-            EntityOp::Touch { entity_ref } => self.on(entity_ref, now, |entity| {
-                touch(entity, now);
-                Ok(())
-            }),
+            EntityOp::Touch { entity_ref } => self.touch(entity_ref, now),
             EntityOp::TouchText { text } => self.touch_text(text, now),
             EntityOp::Retain { entity_ref, reason } => self.on(entity_ref, now, |entity| {
                 entity.retention_reason = Some(reason.clone());
@@ -133,30 +128,28 @@ impl Entities {
         })
     }
 
-    /// Forgets the bodies of drafts that have been saved: whoever needed them had until the end of the turn.
-    pub fn end_turn(&mut self) {
-        for entity_ref in std::mem::take(&mut self.just_saved) {
-            let Some(&index) = self.by_ref.get(&entity_ref) else { continue };
-            if self.list[index].body_is_draft && self.list[index].body.is_some() {
-                Arc::make_mut(&mut self.list[index]).body = None;
-            }
-        }
+    /// Touches one entity, if it is known.
+    pub fn touch(&mut self, entity_ref: &str, now: Moment) -> OpResult {
+        let Some(&index) = self.by_ref.get(entity_ref) else { return unknown(entity_ref) };
+        touch(self.change(index, now), now);
+        OpResult::done(entity_ref)
     }
 
     fn stored(&mut self, row: &Stored, status: Status, now: Moment) -> OpResult {
         let index = self.known_or_new(&row.row.kind, &row.row.id, row.row.label.as_deref(), status, now);
         let entity = self.change(index, now);
-        if let Some(detail) = row.detail {
-            entity.detail = Some(detail);
-            if detail == Detail::Full {
+        // The whole content says more than a summary of it.
+        let knows_more = row.detail == Some(Detail::Summary) && status == Status::Read && entity.is_whole();
+        if !knows_more {
+            entity.detail = row.detail.or(entity.detail);
+            if row.detail == Some(Detail::Full) {
                 entity.last_full = Some(now.turn);
             }
-        }
-        if let Some(body) = &row.body {
-            entity.body = Some(body.clone());
-            entity.body_is_draft = false;
-        } else if status == Status::Updated {
-            outdated(entity);
+            if row.body.is_some() {
+                entity.body.clone_from(&row.body);
+            } else if status == Status::Updated {
+                entity.body = None;
+            }
         }
         let mut result = OpResult::done(&self.list[index].entity_ref);
         for (rows, status) in [(&row.links, Status::Linked), (&row.nested, Status::Read)] {
@@ -185,7 +178,13 @@ impl Entities {
         let known = self.by_id(kind, id);
         let draft = match from {
             Some(from) => match self.by_ref.get(from) {
-                None => return Ok(unknown(from)),
+                // The record exists, whatever it was made from.
+                None => {
+                    let index = self.known_or_new(kind, id, label, Status::Created, now);
+                    let reason = "`from` is not known in this session, so no draft was promoted".to_string();
+                    let done = OpResult::done(&self.list[index].entity_ref);
+                    return Ok(OpResult { reason: Some(reason), ..done });
+                }
                 Some(&index) => {
                     let entity = &self.list[index];
                     if !entity.draft {
@@ -225,7 +224,6 @@ impl Entities {
             entity.saved_id = Some(id.to_string());
             entity.turn_promoted = Some(now.turn);
             self.note_id(kind, id, index);
-            self.just_saved.push(self.list[index].entity_ref.clone());
         }
         Ok(OpResult { promoted: first, ..OpResult::done(&self.list[index].entity_ref) })
     }
@@ -297,7 +295,6 @@ impl Entities {
             status,
             saved_id: id.map(ToString::to_string),
             body: None,
-            body_is_draft: id.is_none(),
             detail: None,
             last_full: None,
             turn_created: now.turn,
@@ -419,13 +416,6 @@ impl Entities {
 fn touch(entity: &mut Entity, now: Moment) {
     entity.turn_last_ref = now.turn;
     entity.demoted = None;
-}
-
-/// What is known of a row's content is no longer so. A draft's own content has its time until the turn ends.
-fn outdated(entity: &mut Entity) {
-    if !entity.body_is_draft {
-        entity.body = None;
-    }
 }
 
 fn unknown(entity_ref: &str) -> OpResult {

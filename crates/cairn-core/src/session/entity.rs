@@ -88,8 +88,6 @@ pub struct Entity {
     pub saved_id: Option<String>,
     /// Its content, if the caller handed it over.
     pub body: Option<Body>,
-    /// Whether that is the content of the draft, which goes when the turn ends that saved it.
-    pub(super) body_is_draft: bool,
     /// How much the last read gave.
     pub detail: Option<Detail>,
     /// The turn of the last full read.
@@ -125,6 +123,11 @@ impl Entity {
     /// Whether it is gone from storage.
     pub fn is_deleted(&self) -> bool {
         matches!(self.status, Status::Deleted | Status::UserDeleted)
+    }
+
+    /// Whether its whole content is known, not a summary.
+    pub fn is_whole(&self) -> bool {
+        self.body.is_some() && self.detail != Some(Detail::Summary)
     }
 
     /// Where it stands in a turn; none if it is forgotten.

@@ -19,7 +19,7 @@ use super::state::{Constraint, Noted, OpenPending, Reply, SessionState, Turn};
 
 /// The version of the text. It must grow with every change of a field below, and of what the fold makes of events: a
 /// text of another version is not read, and the events are folded instead.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// Writes a state in the form that [`read`] takes.
 pub fn text(state: &SessionState) -> impl Serialize + '_ {
@@ -43,7 +43,7 @@ impl Serialize for Written<'_> {
         let SessionState { engagement, pending, constraints, history, reasoning, .. } = self.0;
         // In order, which a hash map does not have.
         let counters: BTreeMap<_, _> = entities.counters.iter().collect();
-        let entities = (Listed(&entities.list), &entities.just_saved, counters);
+        let entities = (Listed(&entities.list), counters);
         let conversation = (engagement, pending, constraints, history, reasoning);
         (settings, types, turn, open, seq, length, entities, Turns(turns), conversation).serialize(serializer)
     }
@@ -87,8 +87,7 @@ impl Serialize for Steps<'_> {
 impl Serialize for Listed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().filter(|entity| !entity.dropped).map(|entity| {
-            let Entity { entity_ref, draft, kind, label, status, saved_id, body, body_is_draft, .. } =
-                &**entity;
+            let Entity { entity_ref, draft, kind, label, status, saved_id, body, .. } = &**entity;
             let Entity { detail, last_full, turn_created, turn_last_ref, turn_promoted, .. } = &**entity;
             let Entity { retention_reason, demoted, events, .. } = &**entity;
             (
@@ -99,7 +98,6 @@ impl Serialize for Listed<'_> {
                 status,
                 saved_id,
                 body,
-                body_is_draft,
                 detail,
                 last_full,
                 turn_created,
@@ -147,7 +145,6 @@ struct Fields {
 struct Kept {
     #[serde(deserialize_with = "shared")]
     list: Vec<Arc<Entity>>,
-    just_saved: Vec<String>,
     counters: HashMap<String, u64>,
 }
 
@@ -165,7 +162,7 @@ impl<'de> Deserialize<'de> for Read {
         let Fields { settings, types, turn, open, seq, length, entities, turns, conversation } =
             Fields::deserialize(deserializer)?;
         let Conversation { engagement, pending, constraints, history, reasoning } = conversation;
-        let Kept { list, just_saved, counters } = entities;
+        let Kept { list, counters } = entities;
         // What others take for granted when they look up a turn by its number.
         let numbered = (1..).zip(&turns).all(|(number, turn): (u64, _)| turn.turn == number);
         let ended = turn.saturating_sub(u64::from(open));
@@ -174,7 +171,7 @@ impl<'de> Deserialize<'de> for Read {
             return Err(D::Error::custom("its turns are not those it counts"));
         }
         let mut entities = Entities::default();
-        (entities.list, entities.just_saved, entities.counters) = (list, just_saved, Arc::new(counters));
+        (entities.list, entities.counters) = (list, Arc::new(counters));
         entities.index_again();
         Ok(Read(SessionState {
             settings,

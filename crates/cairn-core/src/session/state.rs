@@ -179,7 +179,12 @@ impl SessionState {
                     results.push(self.apply_op(index, op, seq)?);
                 }
             }
-            Event::StepTaken(step) => self.open_turn()?.steps.push(Noted { value: step, seq }),
+            Event::StepTaken(step) => {
+                let now = Moment { turn: self.turn, seq };
+                self.open_turn()?;
+                results.extend(step.entities_involved.iter().map(|named| self.entities.touch(named, now)));
+                self.open_turn()?.steps.push(Noted { value: step, seq });
+            }
             Event::TurnNoted(note) => self.note(&note, seq)?,
             Event::TurnEnded(ended) => {
                 let turn = self.open_turn()?;
@@ -262,7 +267,6 @@ impl SessionState {
     fn close_turn(&mut self) {
         if self.open {
             self.open = false;
-            self.entities.end_turn();
             // What an earlier turn asked was answered in this one, unless it was asked again.
             if self.pending.as_ref().is_some_and(|pending| pending.since_turn < self.turn) {
                 self.pending = None;
