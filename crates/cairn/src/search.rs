@@ -53,6 +53,26 @@ pub(crate) const RANKED: usize = 2000;
 const MAX_QUERY_CHARS: usize = 2000;
 const MAX_TERMS: usize = 64;
 
+/// Words that people ask with. They say nothing about the thought that answers.
+#[rustfmt::skip]
+const QUESTION_WORDS: [&str; 48] = [
+    "a", "an", "and", "any", "are", "be", "been", "by", "can", "could", "did", "do", "does", "for", "had", "has", "have",
+    "how", "i", "in", "is", "it", "of", "on", "our", "should", "that", "the", "there", "this", "to", "us", "was", "we",
+    "were", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why", "will", "with", "would", "you",
+];
+
+/// Whether a word only asks: alone, with punctuation around it, or shortened as in `what's`.
+fn only_asks(word: &Word<'_>) -> bool {
+    if word.quoted || word.prefix {
+        return false;
+    }
+    let word = word.text.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let short = word
+        .split_once(['\'', '’'])
+        .filter(|(_, rest)| matches!(*rest, "s" | "re" | "d" | "ll" | "ve" | "t"));
+    QUESTION_WORDS.contains(&short.map_or(word.as_str(), |(first, _)| first))
+}
+
 /// Parses what people type. Everything means something, or is refused in words.
 pub(crate) fn parse(query: &str) -> Result<Terms> {
     let refuse = |message: &str| Error::invalid("query", message);
@@ -63,6 +83,9 @@ pub(crate) fn parse(query: &str) -> Result<Terms> {
         return Err(refuse("must not contain a NUL character or an unpaired surrogate"));
     }
     let mut terms = Terms { wanted: Vec::new(), unwanted: Vec::new() };
+    // The groups without the words that only ask; a query of nothing else is taken at its word.
+    let mut telling: Vec<Vec<Term>> = Vec::new();
+    let mut new_group = true;
     let mut count = 0;
     let mut or_before = false;
     let mut rest = query.trim_start();
@@ -82,12 +105,27 @@ pub(crate) fn parse(query: &str) -> Result<Terms> {
             return Err(refuse(&format!("must have at most {MAX_TERMS} words")));
         }
         let term = Term { text: word.text.to_string(), prefix: word.prefix };
+        if word.negated {
+            terms.unwanted.push(term);
+            or_before = false;
+            continue;
+        }
+        new_group |= !or_before;
+        if !only_asks(&word) {
+            match telling.last_mut() {
+                Some(group) if !new_group => group.push(term.clone()),
+                _ => telling.push(vec![term.clone()]),
+            }
+            new_group = false;
+        }
         match terms.wanted.last_mut() {
-            _ if word.negated => terms.unwanted.push(term),
             Some(group) if or_before => group.push(term),
             _ => terms.wanted.push(vec![term]),
         }
         or_before = false;
+    }
+    if !telling.is_empty() {
+        terms.wanted = telling;
     }
     if terms.wanted.is_empty() {
         return Err(refuse(if terms.unwanted.is_empty() {
@@ -157,8 +195,8 @@ mod tests {
         assert_eq!(parsed("fast  sqlite"), "fast&sqlite");
         assert_eq!(parsed(r#""group commit" wal*"#), "group commit&wal*");
         assert_eq!(parsed("cache -redis -\"in memory\""), "cache&!redis&!in memory");
-        assert_eq!(parsed("a b OR c d"), "a&b|c&d");
-        assert_eq!(parsed("a OR b OR c"), "a|b|c");
+        assert_eq!(parsed("p b OR c d"), "p&b|c&d");
+        assert_eq!(parsed("p OR b OR c"), "p|b|c");
         assert_eq!(parsed("x\"y z\"w"), "x&y z&w");
     }
 
@@ -166,11 +204,25 @@ mod tests {
     fn operators_without_operands_are_harmless() {
         assert_eq!(parsed("OR a"), "a");
         assert_eq!(parsed("a OR"), "a");
-        assert_eq!(parsed("a OR OR b"), "a|b");
-        assert_eq!(parsed("a - b"), "a&b");
+        assert_eq!(parsed("p OR OR b"), "p|b");
+        assert_eq!(parsed("p - b"), "p&b");
         assert_eq!(parsed("\"OR\" x"), "OR&x");
-        assert_eq!(parsed("a \"never closed"), "a&never closed");
-        assert_eq!(parsed("AND NOT NEAR(a, b)"), "AND&NOT&NEAR(a,&b)");
+        assert_eq!(parsed("p \"never closed"), "p&never closed");
+        assert_eq!(parsed("NOT NEAR(a, b)"), "NOT&NEAR(a,&b)");
+    }
+
+    #[test]
+    fn question_words_do_not_count_unless_there_are_no_others() {
+        assert_eq!(parsed("How are the sessions signed?"), "sessions&signed?");
+        assert_eq!(parsed("what's the cache for"), "cache");
+        assert_eq!(parsed("what about THE cache OR queue"), "about&cache|queue");
+        assert_eq!(parsed("cache the OR queue"), "cache&queue");
+        assert_eq!(parsed("cache OR the queue"), "cache&queue");
+        assert_eq!(parsed("cache OR the OR queue"), "cache|queue");
+        assert_eq!(parsed("\"how to\" the*"), "how to&the*");
+        assert_eq!(parsed("cache -the"), "cache&!the");
+        assert_eq!(parsed("who are you"), "who&are&you");
+        assert_eq!(parsed("why OR how"), "why|how");
     }
 
     #[test]

@@ -322,3 +322,15 @@ fn a_rebuilt_index_finds_the_same() {
     assert_eq!(found(&db, "cache"), before);
     db.check();
 }
+
+#[test]
+fn question_words_neither_hide_a_thought_nor_empty_a_search() {
+    let db = library();
+    assert_eq!(found(&db, "where is the slow cache?"), ["slow cache on disk"]);
+    assert_eq!(found(&db, "how does group commit do"), ["group commit is fast"]);
+    assert_eq!(
+        found(&db, "is"),
+        ["group commit is fast"],
+        "a search for nothing else takes them at their word"
+    );
+}
