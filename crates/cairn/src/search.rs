@@ -55,9 +55,9 @@ const MAX_TERMS: usize = 64;
 
 /// Words that people ask with. They say nothing about the thought that answers.
 #[rustfmt::skip]
-const QUESTION_WORDS: [&str; 48] = [
+const QUESTION_WORDS: [&str; 47] = [
     "a", "an", "and", "any", "are", "be", "been", "by", "can", "could", "did", "do", "does", "for", "had", "has", "have",
-    "how", "i", "in", "is", "it", "of", "on", "our", "should", "that", "the", "there", "this", "to", "us", "was", "we",
+    "how", "i", "in", "is", "it", "of", "on", "our", "should", "that", "the", "there", "this", "to", "was", "we",
     "were", "what", "when", "where", "whether", "which", "who", "whom", "whose", "why", "will", "with", "would", "you",
 ];
 
