@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cairn::core::Sha;
+use cairn::core::session::kept::VERSION;
 use cairn::{BriefRequest, Cairn, NewSession, Options, Scope};
 use rusqlite::params;
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ fn forge(sql: &Sql, change: impl Fn(&str) -> String) {
     let (seq, state) = kept(sql).unwrap();
     let changed = change(&state);
     assert_ne!(changed, state);
-    let digest = Sha::of(format!("1 {seq} s\n{changed}").as_bytes());
+    let digest = Sha::of(format!("{VERSION} {seq} s\n{changed}").as_bytes());
     sql.execute("UPDATE fold SET state = ?1, sha256 = ?2", params![changed, &digest.0[..]]).unwrap();
 }
 
@@ -120,7 +121,7 @@ fn damage_is_not_taken_for_a_state() {
         "UPDATE fold SET sha256 = x'00'",
         "UPDATE fold SET seq = seq - 1",
         "UPDATE fold SET seq = 9999",
-        "UPDATE fold SET v = 2",
+        "UPDATE fold SET v = v + 1",
         "UPDATE fold SET state = ''",
         "UPDATE fold SET state = CAST(x'ff' AS TEXT)",
     ] {
